@@ -2,7 +2,8 @@
  * Verifies the files of changes: makes them again from the records of the newest blocks. The records do not say which
  * outputs were spent. So the spent outputs in the files are compared with the outputs of the mirror. An output that is
  * spent in a file must have received runes, and must not be in the mirror's list of unspent outputs. An output that one
- * of these blocks made must be in this list, or be spent by one of these blocks.
+ * of these blocks made must be in this list, or be spent by one of these blocks. And what a block sends and burns must
+ * be what the outputs that it spends held.
  */
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -15,7 +16,7 @@ import { type ChangesBounds, changesFile, changesIndex, type ListedChanges, type
 import { digestOf } from '../lists/changesOfBlocks.sql.ts';
 import { CHANGES_INDEX_PATH, changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import type { Activity } from './checkBlock.ts';
-import { verifySpent } from './checkUnspentOutputs.ts';
+import { verifyMoved, verifySpent } from './checkUnspentOutputs.ts';
 import type { Received } from './recordTables.ts';
 import type { Verification } from './verification.ts';
 
@@ -118,7 +119,12 @@ export class ChangesVerification {
     own.file(path, Buffer.from(content));
     this.#listed.push({ ...point, sha256: digestOf(content) });
     for (const output of made) this.#lines.add(JSON.stringify({ kind: 'made', output }));
-    for (const output of spent) this.#lines.add(JSON.stringify({ kind: 'spent', output }));
+    // The outputs of a cut list cannot be compared with the records of the block.
+    const height = isCut ? undefined : point.height;
+    for (const output of spent) this.#lines.add(JSON.stringify({ kind: 'spent', output, height }));
+    for (const { operation, rune, address, amount } of isCut ? [] : records)
+      if (operation === 'send' || operation === 'burn')
+        this.#lines.add(JSON.stringify({ kind: 'moved', height, operation, rune: rune.id, address, amount }));
   }
 
   /** Compares the list of files. Call it after `add` of every block. */
@@ -139,7 +145,9 @@ export class ChangesVerification {
     const { findings } = this.verification;
     if (!this.#hasSpent && this.#listed.length > 0) findings.add('the files of changes lack spent outputs, which the data has');
     if (this.#lines.count === 0) return;
-    const lines = readLines(this.#lines, `kind: 'VARCHAR', "output": 'VARCHAR'`);
+    const places = `height: 'BIGINT', operation: 'VARCHAR', rune: 'VARCHAR', address: 'VARCHAR', amount: 'VARCHAR'`;
+    const lines = readLines(this.#lines, `kind: 'VARCHAR', "output": 'VARCHAR', ${places}`);
     await verifySpent(lines, this.#isCut, received, this.verification);
+    await verifyMoved(lines, received, this.verification);
   }
 }

@@ -1,9 +1,11 @@
 /**
  * Verifies etchings: counts mints and burns again from the records, and makes the documents of every level
  * (format/levels.ts) again. A level has the etchings that changed in its blocks, as they are after its last block. So
- * the mints and burns of each level are counted separately. Other values of an etching cannot be checked, because a
- * build does not contain the runes table of its input. These values are taken from the etching's newest document.
+ * the mints and burns of each level are counted separately. Names and place of an etching must be those of its record,
+ * if the records are from a node. Other values of an etching cannot be checked, because a build does not contain the
+ * runes table of its input. These values are taken from the etching's newest document.
  */
+import { createHash } from 'node:crypto';
 import { joinRuns } from '../contract/sources.ts';
 import { documentsOf, lineOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
 import { messageOf } from '../errors.ts';
@@ -15,6 +17,7 @@ import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import type { Activity } from './checkBlock.ts';
+import { isFromNode } from './checkConservation.ts';
 import { addNames, checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { addSupplies, countsOf, NO_SUPPLY, type Supply, sumOf } from './countSupply.ts';
@@ -31,8 +34,8 @@ interface ExpectedLevel extends ExpectedEntries {
 
 export class EtchingsVerification {
   readonly #levels: readonly ExpectedLevel[];
-  /** Ids of runes with records. */
-  readonly #runes = new Set<string>();
+  /** Ids of runes with records, each with a digest of its etching record (`placeOf`). */
+  readonly #runes = new Map<string, string | undefined>();
 
   private constructor(
     private readonly check: ListsCheck,
@@ -108,7 +111,9 @@ export class EtchingsVerification {
 
   /** Counts the records of a block. */
   add(height: number, records: readonly Activity[]): void {
-    for (const { rune } of records) this.#runes.add(rune.id);
+    for (const { rune, operation, location } of records)
+      if (operation === 'etching') this.#runes.set(rune.id, placeOf({ ...rune, ...location }));
+      else if (!this.#runes.has(rune.id)) this.#runes.set(rune.id, undefined);
     const level = levelAt(this.#levels, height);
     if (level !== undefined) addSupplies(records, level.supplies);
   }
@@ -141,6 +146,14 @@ export class EtchingsVerification {
         level.etchings.addLine(lineOf({ key, values: [json] }));
       }
       list.add(etching);
+      // Rune 1:0 has no record, because the protocol itself etched it.
+      if (
+        isFromNode(manifest) &&
+        etching.id !== '1:0' &&
+        list.has(etching.block_height) &&
+        this.#runes.get(etching.id) !== placeOf(etching)
+      )
+        findings.add(`the etching ${etching.id} does not match its record`);
     }
     if (this.etchings.total !== facts?.total || list.count !== facts.total)
       findings.add(`${rootPath} has another number of etchings than the manifest`);
@@ -151,7 +164,7 @@ export class EtchingsVerification {
     if (JSON.stringify(made) !== JSON.stringify({ levels: this.etchings.levels, runes: this.etchings.runes }))
       findings.add(`${rootPath} has etchings of other blocks`);
     checkTable('table of names', lists.names, levels, this.check);
-    for (const id of this.#runes) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
+    for (const id of this.#runes.keys()) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
     findings.compare(rootPath, 'counts of mints and burns', hasCounts, list.isComplete());
     for (const { supplies } of levels) supplies.clear();
     this.#runes.clear();
@@ -159,6 +172,15 @@ export class EtchingsVerification {
 }
 
 const WHAT = { levels: 'data of the etching with the ordinal', runes: 'names of the rune with the ordinal' } as const;
+
+/** Returns a short digest of the names and the place of an etching, because a mirror has many etchings. */
+const placeOf = ({ number, name, spaced_name, block_hash, block_height, tx_id, tx_index, timestamp }: Placed): string =>
+  createHash('sha256')
+    .update(JSON.stringify([number, name, spaced_name, block_hash.slice(-64), block_height, tx_id.slice(-64), tx_index, timestamp]))
+    .digest('base64')
+    .slice(0, 16);
+
+type Placed = Pick<ReadEtching, 'number' | 'name' | 'spaced_name' | 'block_hash' | 'block_height' | 'tx_id' | 'tx_index' | 'timestamp'>;
 
 /** Throws an ArchiveError that names the etching if `read` throws. */
 function ofEtching<Result>(key: string, read: () => Result): Result {
@@ -199,6 +221,11 @@ class EtchingList {
   ) {
     this.#heights = new Set(verification.blocks.map(({ height }) => height));
     this.#lowest = verification.site.tip;
+  }
+
+  /** True if the build has records of this block. */
+  has(height: number): boolean {
+    return this.#heights.has(height);
   }
 
   get count(): number {

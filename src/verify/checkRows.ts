@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
+import { columns, type Table } from '../duckdb/table.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { rowFilePath, rowRunesPath } from '../pages/filePaths.ts';
 import { blocksOfRows, runesOfRows } from '../rows/blocksOfRows.ts';
@@ -13,14 +14,24 @@ import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from
 import { rangeOfHeight, rowsIndexFile } from '../rows/rowsIndex.ts';
 import type { Verification } from './verification.ts';
 
+const SPENT = columns('height BIGINT, output VARCHAR, address VARCHAR');
+
+export interface VerifiedRows {
+  /** Paths of the files of rows. */
+  readonly paths: readonly string[];
+  /** Outputs that the rows spend. Undefined if the rows do not have spent outputs. */
+  readonly spent: Table<typeof SPENT> | undefined;
+}
+
 /**
- * Compares rows with the digests of the blocks. The caller must have compared these digests with the pages. Returns the
- * paths of the files of rows.
+ * Compares rows with the digests of the blocks. The caller must have compared these digests with the pages. The digests
+ * do not cover spent outputs: the caller must compare them if the mirror has outputs.
  */
-export async function verifyRows(verification: Verification): Promise<string[]> {
+export async function verifyRows(verification: Verification): Promise<VerifiedRows> {
   const { root, manifest, blocks, findings, own, progress, store } = verification;
   const name = manifest.rows?.index ?? '';
   try {
+    const spent = await store.table('rows_spent', SPENT);
     const found = rowsIndex.parse(JSON.parse(readRegularFile(join(root, name)).toString('utf8')));
     const runesPath = rowRunesPath(found.runes.sha256);
     const { rows, bytes, sha256, digest } = await factsOf(runesPath, RUNES, verification);
@@ -41,6 +52,7 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
       );
       if (outside > 0) findings.add(`${path} has ${outside} rows of other blocks`);
       leftOut += facts.rows;
+      if (found.spent) await addSpent(path, spent, verification);
       const runes = await runesOfRows(join(root, path), join(root, runesPath), store);
       for (const block of await blocksOfRows(join(root, path), runes, false, store)) {
         leftOut -= block.records;
@@ -58,15 +70,32 @@ export async function verifyRows(verification: Verification): Promise<string[]> 
     if (index.path !== name || index.sha256 !== manifest.rows?.sha256)
       findings.add(`${name} is not the list that a build makes of these files`);
     own.file(name, index.content);
-    return [runesPath, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
+    const paths = [runesPath, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
+    return { paths, spent: found.spent ? spent : undefined };
   } catch (error) {
     // A BuildError means a lack of memory or disk space, which is not a fault of the files.
     if (error instanceof BuildError) throw error;
     findings.add(`${name}: ${messageOf(error).split('\n')[0]}`);
-    return [];
+    return { paths: [], spent: undefined };
   } finally {
     progress.end();
   }
+}
+
+/**
+ * Adds the spent outputs of a file of rows to the table. Adds a finding for a transaction that sends runes but spends no
+ * output.
+ */
+async function addSpent(path: string, spent: Table<typeof SPENT>, { root, findings, store }: Verification): Promise<void> {
+  const rows = readFiles('parquet', [join(root, path)]);
+  await store.run(`INSERT INTO ${spent}
+    SELECT block_height, split_part(one, ':', 1) || ':' || split_part(one, ':', 2), nullif(split_part(one, ':', 3), '')
+    FROM (SELECT block_height, unnest(string_split(spent, ',')) AS one FROM ${rows} WHERE spent IS NOT NULL)`);
+  const wrong = await store.number(
+    `SELECT count(*) AS number FROM (SELECT tx_id FROM ${rows} GROUP BY block_height, tx_id
+       HAVING bool_or(operation = 'send') AND bool_and(spent IS NULL))`,
+  );
+  if (wrong > 0) findings.add(`${path}: ${wrong} transactions send runes, but spend no output`);
 }
 
 /** Reads a file of rows or runes. Rejects if the file is missing, or does not have the columns and order of `form`. */

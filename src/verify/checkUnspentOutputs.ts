@@ -77,6 +77,41 @@ export async function verifySpent(lines: string, isCut: boolean, received: Recei
   await addFirst(sql, 'the files of changes are wrong about whether the output', ' was spent', verification);
 }
 
+/**
+ * Compares the outputs that published rows spend (checkRows.ts) with all outputs. Call it only after `verifyOutputs`
+ * ran without findings.
+ */
+export async function verifySpentInRows(spent: string, received: Received, verification: Verification): Promise<void> {
+  const wrong = [
+    `SELECT "output" FROM ${spent} GROUP BY "output" HAVING count(*) > 1`,
+    `SELECT "output" FROM ${spent} SEMI JOIN read_outputs USING ("output")`,
+    `SELECT "output" FROM ${spent} ANTI JOIN ${received} USING ("output")`,
+    `SELECT "output" FROM ${received} ANTI JOIN read_outputs USING ("output") ANTI JOIN ${spent} USING ("output")`,
+    `SELECT s."output" FROM ${spent} AS s JOIN ${received} AS r USING ("output") WHERE s.height < r.height OR s.address IS DISTINCT FROM r.address`,
+  ];
+  const sql = `SELECT "output" AS name FROM (${wrong.join(' UNION ALL ')})`;
+  await addFirst(sql, 'the files of rows are wrong about whether, when or by whom the output', ' was spent', verification);
+}
+
+/**
+ * Compares the units that the newest blocks send and burn with the units in the outputs that they spend, by files of
+ * changes. Both are the same for each block, rune and address. Units without an address that are burned may also be
+ * minted or premined. `lines` is SQL of a table of records (kind `moved`) and outpoints (kind `spent`) by height.
+ */
+export async function verifyMoved(lines: string, received: Received, verification: Verification): Promise<void> {
+  const units = (amount: string) => `replace(coalesce(${amount}, '0'), '.', '') AS units`;
+  const sums = (rows: string) =>
+    `SELECT height, rune, address, ${joinedParts('upper', 'lower')} FROM (SELECT height, rune, address, ${sumsOf('units', '1')} FROM (${rows}) GROUP BY ALL)`;
+  const moved = `SELECT height, rune, coalesce(address, '') AS address, operation, ${units('amount')} FROM ${lines} WHERE kind = 'moved'`;
+  const spent = `SELECT s.height, r.rune, coalesce(r.address, '') AS address, ${units('r.units')}
+    FROM (SELECT height, "output" FROM ${lines} WHERE kind = 'spent' AND height IS NOT NULL) AS s JOIN ${received} AS r USING ("output")`;
+  const sql = `WITH moved AS (${moved})
+    SELECT height::VARCHAR AS name FROM (${sums('FROM moved')}) AS m FULL JOIN (${sums(spent)}) AS s USING (height, rune, address)
+    WHERE (coalesce(m.upper, 0), coalesce(m.lower, 0)) IS DISTINCT FROM (coalesce(s.upper, 0), coalesce(s.lower, 0))
+      AND NOT (address = '' AND (height, rune) IN (SELECT (height, rune) FROM moved WHERE address = '' AND operation = 'burn'))`;
+  await addFirst(sql, 'the file of changes of block', ' has other spent outputs than its records', verification);
+}
+
 /** Adds a finding about the smallest `name` that a query returns. Adds none if the query returns no rows. */
 async function addFirst(sql: string, before: string, after: string, { findings, store }: Verification, advice?: string): Promise<void> {
   const [row] = await store.rows(`SELECT min(name) AS name FROM (${sql}) HAVING count(*) > 0`, { name: text });

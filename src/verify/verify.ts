@@ -35,6 +35,7 @@ import { verifyLedger } from './checkLedgerDigest.ts';
 import { checkNote } from './checkNote.ts';
 import { verifyRows } from './checkRows.ts';
 import { Recount } from './checkStats.ts';
+import { verifySpentInRows } from './checkUnspentOutputs.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding, orLaterFinding } from './findings.ts';
 import { RecordTables } from './recordTables.ts';
@@ -142,7 +143,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   // The other checks have read every file of the archive, so only the sizes of the files are needed here.
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
-  const bulk = site.parquet && findings.count === 0 ? await verifyRows(verification) : [];
+  const rows = site.parquet && findings.count === 0 ? await verifyRows(verification) : undefined;
   let unbalanced: Verified['unbalanced'] = [];
   if (findings.count === 0) {
     checkTip(manifest, blocks.at(-1), lists, findings);
@@ -166,7 +167,10 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     const { balances } = lists ?? {};
     if (findings.count === before && listsCheck !== undefined && balances !== undefined && tables !== undefined && etchings !== undefined)
       await orLaterFinding(findings, () => verifyBalances(listsCheck, balances, etchings, tables));
-    if (findings.count === before && tables?.received !== undefined) await changes.checkSpent(tables.received);
+    if (findings.count === before && tables?.received !== undefined) {
+      await changes.checkSpent(tables.received);
+      if (rows?.spent !== undefined) await verifySpentInRows(`${rows.spent}`, tables.received, verification);
+    }
     // Without findings, the documents of the archive are right. So the digests of the ledger are right if they match
     // these documents.
     if (findings.count === before && listsCheck !== undefined) await verifyLedger(listsCheck);
@@ -174,7 +178,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
     // Without the names of runes, the expected search files are unknown, so files that do not belong to the build
     // cannot be found.
-    if (runes !== undefined) reportStrangers(verification, sink, [MARKER, ...archived, ...bulk]);
+    if (runes !== undefined) reportStrangers(verification, sink, [MARKER, ...archived, ...(rows?.paths ?? [])]);
   }
   return { manifest, files, blocks, unbalanced };
 }

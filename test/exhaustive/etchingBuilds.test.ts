@@ -14,6 +14,7 @@ import { VerificationError } from '../../src/verify/findings.ts';
 import { contentOf, MANIFEST, putFile } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { limitsWith } from '../support/limits.ts';
+import { exportOf, rowsWithoutAddress } from '../support/nodeRows.ts';
 import { check } from '../support/outputs.ts';
 import { hex } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -227,7 +228,7 @@ async function forge(
 }
 
 const replaced =
-  (from: string, to: string) =>
+  (from: string | RegExp, to: string) =>
   (documents: readonly StoredDocument[]): StoredDocument[] =>
     documents.map(({ key, values }) => ({ key, values: values.map((value) => value.replace(from, to)) }));
 
@@ -283,6 +284,20 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     const error = await check(out).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(VerificationError);
     expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));
+  });
+
+  it.each([
+    ['a block hash', /"block_hash":"0x[0-9a-f]{4}/, '"block_hash":"0x0000'],
+    ['a txid', /"tx_id":"0x[0-9a-f]{4}/, '"tx_id":"0x0000'],
+    ['a tx index', '"tx_index":1', '"tx_index":7'],
+    ['a time', '"timestamp":17', '"timestamp":16'],
+    ['a name', /"spaced_name":"A/, '"spaced_name":"A•'],
+  ])('finds %s that is not that of the record', async (_, from, to) => {
+    const { out } = await mirrorOf(exportOf(rowsWithoutAddress()), { layout, lists: true });
+    await check(out);
+    await forge(out, { lines: replaced(from, to) });
+    const error = await check(out).catch((caught: unknown) => caught);
+    expect((error as VerificationError).details).toContainEqual(expect.stringContaining('the etching 1:1 does not match its record'));
   });
 
   it('finds another symbol in an older version of an etching', async () => {

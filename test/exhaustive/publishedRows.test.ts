@@ -140,14 +140,17 @@ describe('published rows', () => {
 
 describe('verification', () => {
   let whole: string;
+  /** The same rows in a mirror that also has lists of outputs. */
+  let listed: string;
   beforeAll(async () => {
     whole = (await built()).out;
+    listed = (await built({ layout: 'archive', lists: true })).out;
   });
 
   /** Returns the findings of verification after `damage` has changed a copy. */
-  async function findings(damage: (out: string) => void | Promise<void>): Promise<readonly string[]> {
+  async function findings(damage: (out: string) => void | Promise<void>, of = whole): Promise<readonly string[]> {
     const out = join(temporaryFolder(), 'out');
-    cpSync(whole, out, { recursive: true });
+    cpSync(of, out, { recursive: true });
     await damage(out);
     const error = await check(out).catch((e: Error) => e);
     return error instanceof Error ? ((error as { details?: readonly string[] }).details ?? [error.message]) : [];
@@ -186,7 +189,13 @@ describe('verification', () => {
 
   it('finds nothing in the builds of this program, nor in the same rows written by others', async () => {
     expect(await findings(() => undefined)).toEqual([]);
-    expect(await findings(rewrite((file) => `FROM ${file}`))).toEqual([]);
+    for (const of of [whole, listed])
+      expect(
+        await findings(
+          rewrite((file) => `FROM ${file}`),
+          of,
+        ),
+      ).toEqual([]);
   });
 
   const one = (column: string, value: string) => (file: string) =>
@@ -229,6 +238,23 @@ describe('verification', () => {
     ],
   ])('finds %s', async (_, select, expected) => {
     expect(await findings(rewrite(select))).toEqual(expect.arrayContaining([expect.stringMatching(expected)]));
+  });
+
+  // A transaction that spends several outputs.
+  const spent = (change: string) => (file: string) =>
+    `SELECT * REPLACE (CASE WHEN spent = (SELECT max(spent) FROM ${file} WHERE contains(spent, ',')) THEN ${change} ELSE spent END AS spent) FROM ${file}`;
+  it.each<[string, (file: string) => string, RegExp]>([
+    [
+      'no spent outputs',
+      (file) => `SELECT * REPLACE (NULL::VARCHAR AS spent) FROM ${file}`,
+      /[0-9]+ transactions send runes, but spend no output/,
+    ],
+    ['a spent output too few', spent(`spent[strpos(spent, ',') + 1:]`), /wrong about whether, when or by whom the output/],
+    ['a spent output twice', spent(`spent || ',' || spent`), /wrong about whether, when or by whom the output/],
+    ['another address of a spent output', spent(`spent || 'x'`), /wrong about whether, when or by whom the output/],
+    ['a spent output that never was', spent(`spent || ',${'ab'.repeat(32)}:0:x'`), /wrong about whether, when or by whom the output/],
+  ])('finds %s', async (_, select, expected) => {
+    expect(await findings(rewrite(select), listed)).toEqual(expect.arrayContaining([expect.stringMatching(expected)]));
   });
 
   const some = (out: string, begin: string) =>
