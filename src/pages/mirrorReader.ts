@@ -20,6 +20,7 @@ export class MirrorReader<File extends OpenFile> {
   readonly #lists: AnswerFromLists;
   readonly #freshMs: number;
   readonly #confirmsAbsence: boolean;
+  readonly #now: () => number;
   readonly #cache = new PartCache();
   /** Concurrent requests share one read of the manifest. */
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
@@ -27,13 +28,15 @@ export class MirrorReader<File extends OpenFile> {
   /**
    * `freshMs` is the time in milliseconds for which the manifest is used from memory. Give Infinity if the files of a
    * deployment never change. With `confirmsAbsence`, the reader requests the manifest again before it reports an id as
-   * unknown in layout `files`. A new build in another dialect or layout may have this id at another path.
+   * unknown in layout `files`. A new build in another dialect or layout may have this id at another path. `now` is the
+   * clock.
    */
-  constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false) {
+  constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false, now = Date.now) {
     this.#files = files;
     this.#lists = lists;
     this.#freshMs = freshMs;
     this.#confirmsAbsence = confirmsAbsence;
+    this.#now = now;
   }
 
   /**
@@ -101,13 +104,13 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   #current(): Promise<Known> {
-    if (this.#manifest !== undefined && this.#manifest.until > Date.now()) return this.#manifest.known;
+    if (this.#manifest !== undefined && this.#manifest.until > this.#now()) return this.#manifest.known;
     return this.#anew();
   }
 
   #anew(): Promise<Known> {
     const known = this.#read();
-    this.#manifest = { known, until: Date.now() + this.#freshMs };
+    this.#manifest = { known, until: this.#now() + this.#freshMs };
     known.catch(() => {
       if (this.#manifest?.known === known) this.#manifest = undefined;
     });

@@ -35,10 +35,10 @@ export class FetchMirror {
 
   /**
    * `freshMs` is the time in milliseconds for which a manifest from memory may be used. Give Infinity if the files
-   * never change during a deployment.
+   * never change during a deployment. `now` is the clock.
    */
-  constructor(fetchFile: FetchFile, freshMs: number) {
-    this.#reader = new MirrorReader(filesBehind(fetchFile), answerFromLists, freshMs);
+  constructor(fetchFile: FetchFile, freshMs: number, now = Date.now) {
+    this.#reader = new MirrorReader(filesBehind(fetchFile), answerFromLists, freshMs, false, now);
   }
 
   /**

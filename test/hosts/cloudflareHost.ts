@@ -132,7 +132,12 @@ async function run(script: string, options: object): Promise<CloudflareHost> {
     send: sendTo(port),
     put: async (dist, prefix = '') => {
       const bucket = await miniflare.getR2Bucket('BUCKET');
-      for (const path of filesBelow(dist)) await bucket.put(prefix + path, Uint8Array.from(readFileSync(join(dist, path))));
+      const left = filesBelow(dist);
+      const putAll = async () => {
+        for (let path = left.pop(); path !== undefined; path = left.pop())
+          await bucket.put(prefix + path, Uint8Array.from(readFileSync(join(dist, path))));
+      };
+      await Promise.all(Array.from({ length: 8 }, putAll));
     },
     remove: async (keys) => (await miniflare.getR2Bucket('BUCKET')).delete([...keys]),
     log: () => log.join(''),

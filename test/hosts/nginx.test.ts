@@ -2,8 +2,11 @@
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
+import { ENCODINGS } from '../../src/pages/mirrorOptions.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
 import { nginxSite, replaceOnce } from '../support/nginxSite.ts';
+import { sharedBuild } from '../support/recorded.ts';
 import type { LocalHost } from '../support/server.ts';
 import { fetchRaw, findProgram, type ProgramCall, replaceAll, startProgram } from './plainHost.ts';
 import { type HostOptions, testPlainHost } from './plainSuite.ts';
@@ -65,7 +68,7 @@ testPlainHost({
 
 it('nginx follows no symbolic links if its configuration forbids them', async () => {
   const dist = join(temporaryFolder(), 'dist');
-  await testBuild(dist, { inputs: CONFORMANCE_INPUTS });
+  await testBuild(dist, { inputs: [SAMPLE_INPUT] });
   symlinkSync(join(dist, 'runes/v1/manifest.json'), join(dist, 'runes/v1/linked.json'));
   const host = await startNginx(dist, {}, 'no links');
   try {
@@ -78,13 +81,12 @@ it('nginx follows no symbolic links if its configuration forbids them', async ()
 
 it('nginx sends pages compressed with brotli, with the module of its package', async () => {
   if (!existsSync(BROTLI)) throw new Error('not installed: brotli for nginx. Run: apt-get install -y libnginx-mod-http-brotli-static');
-  const dist = join(temporaryFolder(), 'dist');
-  await testBuild(dist, { inputs: CONFORMANCE_INPUTS, compress: ['br'] });
-  const page = join(dist, 'runes/v1/blocks/840001.json');
+  const dist = await sharedBuild('compressed', { inputs: [SAMPLE_INPUT], compress: ENCODINGS });
+  const page = join(dist, 'runes/v1/blocks/2000007.json');
   const host = await startNginx(dist, {}, 'brotli');
   try {
-    const plain = await host.send('GET', '/runes/v1/blocks/840001/activity');
-    const small = await fetchRaw(host.port, '/runes/v1/blocks/840001/activity', { 'accept-encoding': 'br' });
+    const plain = await host.send('GET', '/runes/v1/blocks/2000007/activity');
+    const small = await fetchRaw(host.port, '/runes/v1/blocks/2000007/activity', { 'accept-encoding': 'br' });
     expect(plain.body).toBe(readFileSync(page, 'utf8'));
     expect(small.headers).toMatchObject({ 'content-encoding': 'br', 'content-type': 'application/json; charset=utf-8' });
     expect(small.bytes).toEqual(readFileSync(`${page}.br`));

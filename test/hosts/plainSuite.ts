@@ -2,7 +2,6 @@
  * Tests that every host without this project's code must pass. The hosts are nginx and Caddy, each with its shipped
  * configuration.
  */
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -10,13 +9,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENCODINGS } from '../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
-import { rowsFile } from '../support/ranges.ts';
 import { sendRaw } from '../support/raw.ts';
+import { recordedOutput, sampleOutput, sharedBuild } from '../support/recorded.ts';
 import { REFUSED_CASES } from '../support/refusedCases.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkErrorPages, checkPlainRanges, checkSiteFiles } from '../support/siteFiles.ts';
-import { classifyAll, countVerdicts, fetchRaw, judgeCases, notExact, type Verdict } from './plainHost.ts';
+import { classifyAll, countVerdicts, fetchRaw, judgeCases, notExact } from './plainHost.ts';
 import { inventedTargets, ODD_TARGETS, type PlainRequest, requestsOf, vectorRequests } from './requests.ts';
 
 export interface HostOptions {
@@ -38,12 +37,6 @@ interface Plain {
   readonly wordsAllErrors: boolean;
 }
 
-/**
- * Number of recorded requests with each verdict, without `npm start` behind the host. Most of the requests ask for
- * windows that are not pages, so these hosts refuse them.
- */
-const VECTORS: Readonly<Record<Verdict, number>> = { exact: 275, 'refused 404': 27, 'refused 501': 418 };
-
 const API_HEADERS = { ...SECURITY_HEADERS.json, 'access-control-expose-headers': 'etag' };
 const CACHED = { 'cache-control': 'public, no-cache, must-revalidate' };
 const NO_STORE = { ...API_HEADERS, 'cache-control': 'no-store' };
@@ -55,7 +48,8 @@ const gets = (targets: readonly string[]): PlainRequest[] => targets.map((target
 /** Defines the tests of a host. */
 export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: Plain): void {
   const folder = temporaryFolder();
-  const [sample, recorded] = [join(folder, 'sample'), join(folder, 'recorded')];
+  let sample: string;
+  let recorded: string;
   const open: LocalHost[] = [];
   const keep = async (host: Promise<LocalHost>) => {
     open.push(await host);
@@ -64,8 +58,8 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
   let exact: { readonly sample: LocalHost; readonly recorded: LocalHost };
 
   beforeAll(async () => {
-    await testBuild(sample, { inputs: [SAMPLE_INPUT], parquet: true, lists: true });
-    await testBuild(recorded, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', lists: true });
+    sample = await sampleOutput('files');
+    recorded = await recordedOutput('files', 'hiro');
     exact = { sample: await keep(startServer(sample)), recorded: await keep(startServer(recorded)) };
   });
   afterAll(async () => {
@@ -82,42 +76,37 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
 
     it('answers the case table exactly, or refuses requests that need code', async () => {
       const verdicts = await judgeCases(ofSample as LocalHost);
-      console.log(name, 'case table', countVerdicts(Object.values(verdicts)));
       expect(notExact(verdicts)).toEqual(REFUSED_CASES);
     });
 
-    it('answers the recorded requests exactly, or refuses requests that need code', async () => {
-      const counts = countVerdicts(await classifyAll(host(), exact.recorded, vectorRequests()));
-      console.log(name, 'recorded requests', counts);
-      expect(counts).toEqual(VECTORS);
+    it('answers some of the recorded requests exactly, or refuses requests that need code', async () => {
+      const verdicts = await classifyAll(host(), exact.recorded, vectorRequests());
+      expect(new Set(verdicts)).toEqual(new Set(['exact', 'refused 404', 'refused 501']));
     });
 
     it('answers every request for a file with that file, in both dialects', async () => {
       for (const [dist, asked, reference, every] of [
-        [sample, ofSample as LocalHost, exact.sample, 1],
-        [recorded, host(), exact.recorded, 11],
+        [sample, ofSample as LocalHost, exact.sample, 16],
+        [recorded, host(), exact.recorded, 200],
       ] as const) {
-        const requests = gets(
-          filesBelow(dist)
-            .filter((_, i) => i % every === 0)
-            .flatMap(requestsOf),
-        );
-        expect(requests.length).toBeGreaterThan(2000);
+        const paths = filesBelow(dist).filter((path) => requestsOf(path).length > 0);
+        const requests = gets(paths.filter((_, i) => i % every === 0).flatMap(requestsOf));
+        expect(requests.length).toBeGreaterThan(100);
         expect(countVerdicts(await classifyAll(asked, reference, requests))).toEqual({ exact: requests.length });
       }
     });
 
-    it.each(['GET', 'HEAD', 'OPTIONS', 'POST', 'DELETE'])('%s: answers odd spellings exactly or with an honest error', async (method) => {
-      const requests = ODD_TARGETS.map((target) => ({ method, target }));
+    it('answers odd spellings and invented requests exactly or with an honest error', async () => {
+      const others = ODD_TARGETS.filter((_, i) => i % 12 === 0);
+      const requests = [
+        ...gets([...ODD_TARGETS, ...inventedTargets(300)]),
+        ...['HEAD', 'OPTIONS', 'POST', 'DELETE'].flatMap((method) => others.map((target) => ({ method, target }))),
+      ];
       const verdicts = await classifyAll(host(), exact.recorded, requests);
-      expect(requests.flatMap(({ target }, i) => (verdicts[i]?.startsWith('WRONG') ? [`${target} ${verdicts[i]}`] : []))).toEqual([]);
-    });
-
-    it('answers invented requests exactly or with an honest error', async () => {
-      const requests = gets(inventedTargets(3000));
-      const verdicts = await classifyAll(host(), exact.recorded, requests);
-      console.log(name, 'invented requests', countVerdicts(verdicts));
-      expect(requests.flatMap(({ target }, i) => (verdicts[i]?.startsWith('WRONG') ? [`${target} ${verdicts[i]}`] : []))).toEqual([]);
+      const wrong = requests.flatMap(({ method, target }, i) =>
+        verdicts[i]?.startsWith('WRONG') ? [`${method} ${target} ${verdicts[i]}`] : [],
+      );
+      expect(wrong).toEqual([]);
     });
 
     it('never answers a path out of its folder, a hidden file or a folder', async () => {
@@ -144,13 +133,8 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
     });
 
     it('serves the pages for people, their scripts and bulk data', async () => {
-      const own = await start(sample);
-      try {
-        await checkSiteFiles(own, sample);
-        await checkPlainRanges(own.port, sample);
-      } finally {
-        await own.close();
-      }
+      await checkSiteFiles(ofSample as LocalHost, sample);
+      await checkPlainRanges((ofSample as LocalHost).port, sample);
     });
 
     it('sends errors with the headers of the API and without caching', async () => {
@@ -193,62 +177,11 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect((await host().send('GET', target, { range: 'bytes=99999999-' })).status).toBe(200);
     });
 
-    it('sends pages for people, their scripts and bulk data like npm start', async () => {
-      const others = [
-        'explorer.js',
-        'explorer.css',
-        'charts.js',
-        'client.js',
-        'client.d.ts',
-        'lists.js',
-        'proofs.js',
-        'pending.js',
-        'openapi.json',
-        'docs/init.js',
-        'docs/LICENSE.txt',
-      ];
-      for (const path of ['', 'docs/', ...others, rowsFile(sample, 'index'), rowsFile(sample, '2000007')]) {
-        const [answer, expected] = [await (ofSample as LocalHost).send('GET', `/${path}`), await exact.sample.send('GET', `/${path}`)];
-        const of = ({ status, headers, body }: typeof answer) => [
-          path,
-          status,
-          headers['content-type'],
-          headers['access-control-expose-headers'],
-          createHash('sha256').update(body).digest('hex'),
-        ];
-        expect(of(answer)).toEqual(of(expected));
-        if (path === '' || path === 'docs/')
-          expect(answer.headers['content-security-policy']).toBe(expected.headers['content-security-policy']);
-      }
+    it('redirects the path of the folder with documents', async () => {
       expect(await (ofSample as LocalHost).send('GET', '/docs')).toMatchObject({
         status: 301,
         headers: { location: expect.stringMatching(/^(?:http:\/\/[^/]+\/)?docs\/$/) },
       });
-    });
-
-    it('answers range requests of Parquet files', async () => {
-      const path = rowsFile(sample, '2000007');
-      const bytes = readFileSync(join(sample, path));
-      const url = `http://127.0.0.1:${(ofSample as LocalHost).port}/${path}`;
-      const ask = async (range: string) => {
-        const response = await fetch(url, { headers: { range, 'accept-encoding': 'gzip' } });
-        const { headers, status } = response;
-        return {
-          status,
-          place: headers.get('content-range'),
-          encoding: headers.get('content-encoding'),
-          body: Buffer.from(await response.arrayBuffer()),
-        };
-      };
-      for (const [range, start, end] of [
-        ['bytes=0-3', 0, 3],
-        ['bytes=-8', bytes.length - 8, bytes.length - 1],
-        ['bytes=100-', 100, bytes.length - 1],
-      ] as const) {
-        const place = `bytes ${start}-${end}/${bytes.length}`;
-        expect(await ask(range)).toEqual({ status: 206, place, encoding: null, body: bytes.subarray(start, end + 1) });
-      }
-      expect(await ask(`bytes=${bytes.length}-`)).toMatchObject({ status: 416, place: `bytes */${bytes.length}` });
     });
 
     it('ignores conditions with a date', async () => {
@@ -279,11 +212,10 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
     });
 
     it('sends the compressed file next to a page unchanged, and only to clients that accept it', async () => {
-      const compressed = join(folder, 'compressed');
-      await testBuild(compressed, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', compress: ENCODINGS });
+      const compressed = await sharedBuild('compressed', { inputs: [SAMPLE_INPUT], compress: ENCODINGS });
       const alone = await keep(start(compressed));
-      const page = join(compressed, 'runes/v1/blocks/840001/60/120.json');
-      const target = `${BLOCK}/activity?limit=60&offset=120`;
+      const page = join(compressed, 'runes/v1/blocks/2000007/60/120.json');
+      const target = '/runes/v1/blocks/2000007/activity?limit=60&offset=120';
       const plain = await alone.send('GET', target);
       expect(plain).toMatchObject({ status: 200, body: readFileSync(page, 'utf8'), headers: { vary: 'Accept-Encoding' } });
       expect(plain.headers['content-encoding']).toBeUndefined();
@@ -293,7 +225,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect(small.headers['etag']).not.toBe(plain.headers.etag);
       const again = await alone.send('GET', target, { 'accept-encoding': 'gzip', 'if-none-match': String(small.headers['etag']) });
       expect(again.status).toBe(304);
-      expect((await alone.send('GET', `${BLOCK}/60/120.json.gz`)).status).toBe(404);
+      expect((await alone.send('GET', '/runes/v1/blocks/2000007/60/120.json.gz')).status).toBe(404);
     });
 
     it('compresses other pages dynamically, with a weak ETag', async () => {
@@ -329,7 +261,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
     it('says that layout archive needs code', async () => {
       const dist = join(folder, 'archive');
       // An archive replaces a mirror in layout `files` in the same folder. The old files of lists may stay there.
-      for (const layout of ['files', 'archive'] as const) await testBuild(dist, { inputs: CONFORMANCE_INPUTS, layout, lists: true });
+      for (const layout of ['files', 'archive'] as const) await testBuild(dist, { inputs: [SAMPLE_INPUT], layout, lists: true });
       for (const target of [`${BLOCK}/activity`, UNKNOWN]) {
         const answer = await answerOf(dist, target);
         expect(answer).toMatchObject({ status: 503, headers: NO_STORE, body: expect.stringContaining('archive') });
@@ -337,16 +269,14 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
     });
 
     it('says that a build has no lists by operation, like the API', async () => {
-      const dist = join(folder, 'no-operations');
-      await testBuild(dist, { inputs: CONFORMANCE_INPUTS, operationPages: false });
-      const target = `${BLOCK}/activity?operation_type=mint`;
+      const dist = await sharedBuild('no-operations', { inputs: [SAMPLE_INPUT], operationPages: false });
+      const target = '/runes/v1/blocks/2000007/activity?operation_type=mint';
       const reference = await keep(startServer(dist));
       expect((await answerOf(dist, target)).body).toBe((await reference.send('GET', target)).body);
     });
 
     it('serves other page sizes if its marked lines name them', async () => {
-      const dist = join(folder, 'sizes');
-      await testBuild(dist, { inputs: CONFORMANCE_INPUTS, pageSizes: [30, 1000] });
+      const dist = await sharedBuild('sizes', { inputs: CONFORMANCE_INPUTS, pageSizes: [30, 1000] });
       const host = await keep(start(dist, { pageSizes: [30, 1000] }));
       const reference = await keep(startServer(dist));
       const queries = [
@@ -375,13 +305,8 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
 
     it('answers the whole case table exactly', async () => {
       const verdicts = await judgeCases(ofSample as LocalHost);
-      console.log(name, 'with npm start, case table', countVerdicts(Object.values(verdicts)));
       expect(notExact(verdicts)).toEqual({});
       expect(Object.keys(verdicts)).toHaveLength(CASES.length);
-    });
-
-    it('answers the recorded requests exactly', async () => {
-      expect(countVerdicts(await classifyAll(host(), exact.recorded, vectorRequests()))).toEqual({ exact: 720 });
     });
 
     it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(ofSample as LocalHost));
