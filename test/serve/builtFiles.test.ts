@@ -3,26 +3,26 @@
  * meanwhile.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { SERVER_LIMITS } from '../../src/limits.ts';
 import { BuiltFiles, ForeignFileError } from '../../src/serve/local/builtFiles.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
 
-/** Milliseconds after a change of a file. The server does not cache files that have changed more recently. */
-const FRESH_MS = 300;
+/** A clock that makes all files old enough for the cache. */
+const LATER = () => Date.now() + 1000;
 
 describe('files in memory', () => {
   it('are dropped if the cache is full, except files that were read twice at the same time', async () => {
     const dir = temporaryFolder();
     const paths = Array.from({ length: 400 }, (_, i) => `${i}.json`);
     for (const path of paths) writeFileSync(join(dir, path), Buffer.alloc(200_000, path));
-    await wait(FRESH_MS);
-    const files = new BuiltFiles(dir);
+    const files = new BuiltFiles(dir, SERVER_LIMITS, LATER);
     const held = new Map<string, unknown>();
     for (const path of paths) {
       await Promise.all([files.open(path), files.open(path)]);
@@ -38,13 +38,25 @@ describe('files in memory', () => {
   it('are read again if they were replaced, also by files of the same size', async () => {
     const dir = temporaryFolder();
     writeFileSync(join(dir, 'a.json'), 'old');
-    await wait(FRESH_MS);
-    const files = new BuiltFiles(dir);
+    const files = new BuiltFiles(dir, SERVER_LIMITS, LATER);
     const old = await files.open('a.json');
     expect(await files.open('a.json')).toBe(old);
     writeFileSync(join(dir, 'b.json'), 'new');
     renameSync(join(dir, 'b.json'), join(dir, 'a.json'));
     expect((await files.open('a.json'))?.bytes?.toString()).toBe('new');
+  });
+
+  it('stay only if their last change is so old that another one would have another time', async () => {
+    const dir = temporaryFolder();
+    writeFileSync(join(dir, 'a.json'), 'a');
+    const { mtimeMs, ctimeMs } = statSync(join(dir, 'a.json'));
+    let now = Math.max(mtimeMs, ctimeMs) + 100;
+    const files = new BuiltFiles(dir, SERVER_LIMITS, () => now);
+    const first = await files.open('a.json');
+    now += 1;
+    const second = await files.open('a.json');
+    expect(second).not.toBe(first);
+    expect(await files.open('a.json')).toBe(second);
   });
 
   it('are missing if they are broken links', async () => {
@@ -76,7 +88,7 @@ describe('a large file', () => {
       for (let i = 0; !isDone; i += 1) {
         writeFileSync(join(dist, 'next'), versions[i % versions.length] ?? '');
         renameSync(join(dist, 'next'), large);
-        await wait(1);
+        await turn();
       }
     })();
     const seen = new Set<string>();
@@ -117,8 +129,9 @@ describe('a large file', () => {
     await new Promise((resolve) => socket.once('data', resolve));
     socket.pause();
     const answer = untilClosed(socket);
-    socket.write('nonsense\r\n\r\n');
-    await wait(100);
+    await new Promise((resolve) => socket.write('nonsense\r\n\r\n', resolve));
+    // The server has read the nonsense when it has answered later requests.
+    for (let i = 0; i < 3; i += 1) await server.send('GET', '/runes/v1/');
     socket.resume();
     expect(await answer).not.toContain('HTTP/1.1 400');
     await server.close();

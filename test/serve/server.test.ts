@@ -12,6 +12,7 @@ import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { describeOutputs } from '../support/outputCases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
+import { sampleOutput } from '../support/recorded.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkErrorPages } from '../support/siteFiles.ts';
@@ -33,9 +34,7 @@ describe('the case table', () => {
 describe('the case table, layout archive', () => {
   let archive: LocalHost;
   beforeAll(async () => {
-    const folder = join(temporaryFolder(), 'archive');
-    await testBuild(folder, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true });
-    archive = await startServer(folder);
+    archive = await startServer(await sampleOutput('archive'));
   });
   afterAll(() => archive.close());
 
@@ -143,7 +142,6 @@ describe('files', () => {
     const own = await startServer(out);
     expect((await own.send('GET', '/runes/v1/blocks/5/activity?limit=61')).status).toBe(400);
     await testBuild(out, { inputs: [input], pageSizes: [20, 61], dialect: 'hiro' });
-    await new Promise((resolve) => setTimeout(resolve, 1100));
     expect((await own.send('GET', '/runes/v1/blocks/5/activity?limit=61')).status).toBe(200);
     await own.close();
   });

@@ -185,6 +185,8 @@ export class BuiltFiles implements Files<BuiltFile> {
   constructor(
     private readonly dir: string,
     private readonly limits: ServerLimits = SERVER_LIMITS,
+    /** The clock, in milliseconds since 1970. */
+    private readonly now = Date.now,
   ) {
     this.#cached = new PartCache(limits.fileBytes, undefined, 'fileBytes');
     this.#opened = new OpenFiles(limits);
@@ -233,7 +235,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     await this.#check(path, real, stats, reading);
     const isLarge = exceeds(this.limits, 'streamedBytes', stats.size);
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#timed(() => reading.read(real)));
-    if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS)
+    if (this.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS)
       this.#cached.keep(path, { value: file, bytes: BYTES_PER_ENTRY + COPIES_IN_MEMORY * (file.bytes?.length ?? 0) });
     return file;
   }
@@ -270,7 +272,7 @@ export class BuiltFiles implements Files<BuiltFile> {
    * because the check takes as long as reading a file.
    */
   async #isInside(folder: string, realpath: Reading['realpath']): Promise<boolean> {
-    const now = Date.now();
+    const now = this.now();
     const known = this.#folders.get(folder);
     if (known !== undefined && known.until > now) return known.isInside;
     const real = await realpath(folder);

@@ -27,6 +27,8 @@ export interface ServerSettings {
   readonly compresses: boolean;
   readonly limits: ClientLimits;
   readonly accessLog: Log;
+  /** The clock, in milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 /**
@@ -35,10 +37,10 @@ export interface ServerSettings {
  */
 export function createMirrorServer(
   dir: string,
-  { compresses = true, limits = CLIENT_LIMITS, accessLog }: Partial<ServerSettings> = {},
+  { compresses = true, limits = CLIENT_LIMITS, accessLog, now = Date.now }: Partial<ServerSettings> = {},
 ): Server {
   const site = new WatchedBuild(dir);
-  const files = new BuiltFiles(dir, limits);
+  const files = new BuiltFiles(dir, limits, now);
   const cache = new PartCache(limits.partBytes, new PartCache(limits.pageBytes));
   const turns = new Turns();
   const listener = inTurn((request, response) => {
