@@ -21,7 +21,16 @@ export interface ClientOptions {
   readonly signal: AbortSignal;
   /** Called before every retry. `why` describes the failure. */
   readonly onRetry: (why: string) => void;
+  readonly clock?: Clock | undefined;
 }
+
+/** Time for the pauses of a client, in milliseconds. Tests pass another one. */
+export interface Clock {
+  now(): number;
+  wait(ms: number, signal: AbortSignal): Promise<unknown>;
+}
+
+const CLOCK: Clock = { now: () => performance.now(), wait: (ms, signal) => sleep(ms, undefined, { signal }) };
 
 export interface Reply<T> {
   readonly status: number;
@@ -47,11 +56,13 @@ export const isPassing = (status: number): boolean => [408, 425, 429].includes(s
 
 export class Client {
   readonly #transport: Transport;
-  /** Earliest start of the next request, in milliseconds on the clock of performance.now(). */
+  readonly #clock: Clock;
+  /** Earliest start of the next request, on the client's clock. */
   #next = 0;
 
   constructor(private readonly options: ClientOptions) {
     this.#transport = new Transport(options);
+    this.#clock = options.clock ?? CLOCK;
   }
 
   /** Sends a request without the rate limit. Throws the errors of `Transport.send`. */
@@ -134,10 +145,10 @@ export class Client {
           ]);
         onRetry(`${what} ${error.message}`);
         // A Retry-After applies to all requests to the server.
-        if (error.waitMs !== undefined) this.#next = Math.max(this.#next, performance.now() + error.waitMs);
+        if (error.waitMs !== undefined) this.#next = Math.max(this.#next, this.#clock.now() + error.waitMs);
         // The pause is random, so that clients that failed together do not retry together.
         const pause = Math.random() * Math.min(pauseMs * 2 ** attempt, LONGEST_PAUSE_MS);
-        await sleep(pause, undefined, { signal });
+        await this.#clock.wait(pause, signal);
       }
     }
   }
@@ -147,11 +158,11 @@ export class Client {
     const { rate, signal } = this.options;
     for (;;) {
       signal.throwIfAborted();
-      const now = performance.now();
+      const now = this.#clock.now();
       if (this.#next <= now) break;
-      await sleep(Math.min(this.#next - now, 1000), undefined, { signal });
+      await this.#clock.wait(Math.min(this.#next - now, 1000), signal);
     }
-    if (rate > 0) this.#next = Math.max(this.#next, performance.now()) + 1000 / rate;
+    if (rate > 0) this.#next = Math.max(this.#next, this.#clock.now()) + 1000 / rate;
   }
 
   async #attempt<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {

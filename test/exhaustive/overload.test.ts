@@ -127,28 +127,37 @@ describe('a slow client', () => {
   });
 
   it('that reads nothing is disconnected after the stall time, and not only after twice that time', async () => {
-    const server = createMirrorServer(dist, { limits: { ...CLIENT_LIMITS, stalledMs: 1000, checkEveryMs: 50 } });
+    const server = createMirrorServer(dist, { limits: { ...CLIENT_LIMITS, stalledMs: 400, checkEveryMs: 50 } });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = openSocket((server.address() as AddressInfo).port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n');
     socket.pause();
     const [connection] = (await once(server, 'connection')) as [Socket];
-    // Both timers run in this process, so the earlier one fires first, no matter how busy the machine is.
-    const first = await Promise.race([once(connection, 'close').then(() => 'cut'), wait(1900, 'not yet')]);
+    // Node's own timeout takes twice the time. Both timers run in this process, so the earlier one fires first, no matter
+    // how busy the machine is.
+    let isLate = false;
+    server.prependListener('timeout', () => {
+      isLate = true;
+    });
+    await once(connection, 'close');
     socket.destroy();
     server.close();
-    expect(first).toBe('cut');
+    expect(isLate).toBe(false);
   });
 
   it('that sends many requests in one packet and reads no answer is not served ahead, and is disconnected', async () => {
     const requests = `GET ${BLOCK}?limit=60&offset=1 HTTP/1.1\r\nhost: x\r\n\r\n`;
     const own = await startWith({ stalledMs: 700 });
-    const peak = peakMegabytesOf(own.pid);
+    const [peak, before] = [peakMegabytesOf(own.pid), filesOf(own.pid)];
     const sockets = [900, 20_000].map((count) => openSocket(own.port, requests.repeat(count)));
     const answers = sockets.map(untilClosed);
     for (const socket of sockets) socket.pause();
     expect((await own.send('GET', BLOCK)).status).toBe(200);
-    for (const socket of sockets) setTimeout(() => socket.resume(), 3000);
+    await until(
+      () => filesOf(own.pid),
+      (files) => files <= before,
+    );
+    for (const socket of sockets) socket.resume();
     for (const answer of answers) expect((await answer).split('HTTP/1.1 200 OK').length).toBeLessThan(900);
     // All answers together would be 600 MB.
     expect(peakMegabytesOf(own.pid) - peak).toBeLessThan(150);

@@ -579,14 +579,15 @@ describe('a pull from PostgreSQL', () => {
   it('is not ended by time limits that the database sets for its users', async () => {
     await chain(1000, 1003);
     const limits = ['statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout'];
-    await database.sql.query(limits.map((limit) => `ALTER ROLE indexer SET ${limit} = '400ms'`).join(';'));
+    await database.sql.query(limits.map((limit) => `ALTER ROLE indexer SET ${limit} = '200ms'`).join(';'));
     const locker = new pg.Client({ connectionString: database.url });
     await locker.connect();
     await locker.query('SET statement_timeout = 0; SET transaction_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await locker.query('BEGIN; LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE');
     const pulling = testPull(database.url, to);
     await waitForLock();
-    await sleep(500);
+    const late = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '250ms'`;
+    while ((await database.sql.query(late)).rows.length === 0) await sleep(20);
     await locker.end();
     expect(await pulling).toMatchObject({ blocks: 4 });
     await database.sql.query(limits.map((limit) => `ALTER ROLE indexer RESET ${limit}`).join(';'));

@@ -293,15 +293,13 @@ describe('input that could hang a build', () => {
     server.close();
   });
 
+  // In quadratic time, this would take four minutes, which is more than a test may take.
   it('the keys of an object with many escapes are found in linear time', async () => {
     const work = temporaryFolder();
-    const started = process.cpuUsage().user;
-    writeFiles(work, { 'a.ndjson': `{"rune":{"a":"b"},"x":"${'\\"'.repeat(120_000)}` });
+    writeFiles(work, { 'a.ndjson': `{"rune":{"a":"b"},"x":"${'\\"'.repeat(200_000)}` });
     expect(await recognise({ path: join(work, 'a.ndjson'), name: 'a' }, store, join(work, 'plain'))).toMatchObject({ form: 'activity' });
     writeFiles(work, { 'b.ndjson': '{"a\\"b" : {"rune":"location"}, "c":["results"], "results":[],"total" :1}' });
     expect(await recognise({ path: join(work, 'b.ndjson'), name: 'b' }, store, join(work, 'plain'))).toMatchObject({ form: 'envelope' });
-    // The time must be linear. Quadratic time would be a minute and a half.
-    expect(process.cpuUsage().user - started).toBeLessThan(20_000_000);
   });
 });
 

@@ -30,7 +30,7 @@ it.each([
   expect(await Promise.all(reads)).toEqual(reads.map(() => ({ rows: 0, blocks: [] })));
   expect(readers()).toHaveLength(most);
   reader.close();
-  await vi.waitFor(() => expect(readers()).toEqual([]));
+  await vi.waitFor(() => expect(readers()).toEqual([]), 60_000);
 });
 
 it('writes the same bytes for the same rows, whatever their files and row groups', async () => {

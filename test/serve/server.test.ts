@@ -294,7 +294,7 @@ describe('raw requests', () => {
     const get = 'GET /runes/v1/blocks/2000002/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
     expect(await untilClosed(openSocket(own.port, get))).toBe('');
     sockets[0]?.destroy();
-    await vi.waitFor(async () => expect(await untilClosed(openSocket(own.port, get))).toMatch(/^HTTP\/1\.1 200 /));
+    await vi.waitFor(async () => expect(await untilClosed(openSocket(own.port, get))).toMatch(/^HTTP\/1\.1 200 /), 60_000);
     await own.close();
   });
 

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Progress } from '../../src/cli/progress.ts';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import { CliError } from '../../src/errors.ts';
+import type { Clock } from '../../src/pull/httpClient.ts';
 import type { PullResult } from '../../src/pull/pullBlocks.ts';
 import { NodeUrl, type PullRequest } from '../../src/pull/pullRequest.ts';
 import { pullFrom } from '../../src/pull/runPull.ts';
@@ -39,6 +40,18 @@ export async function testPull(from: string, to: string, options: TestPull = {})
   };
   const source = from.startsWith('core:') ? new NodeUrl(new URL(from.slice(5))) : new URL(from);
   return pullFrom({ ...defaults, ...request, from: source, to }, log, new Progress(log, false));
+}
+
+/** A clock that moves only while a pull waits. */
+export class PullClock implements Clock {
+  #now = 0;
+  now(): number {
+    return this.#now;
+  }
+  wait(ms: number): Promise<void> {
+    this.#now += ms;
+    return Promise.resolve();
+  }
 }
 
 /** Returns the error of a pull that must fail. */

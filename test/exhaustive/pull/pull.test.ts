@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { Client } from '../../../src/pull/httpClient.ts';
 import type { Fault } from '../../support/apiServer.ts';
 import { filesBelow, RecordingLog, temporaryFolder, tree } from '../../support/build.ts';
-import { block, failedPull, leanBuild, testPull } from '../../support/pull.ts';
+import { block, failedPull, leanBuild, PullClock, testPull } from '../../support/pull.ts';
 import { base, builtDigest, recordedChain, server, shortChain, to, useServer } from '../../support/recordedServer.ts';
 import { type Activity, hex } from '../../support/records.ts';
 
@@ -312,7 +312,9 @@ describe('a server that fails', () => {
     };
     const log = new RecordingLog();
     expect(await testPull(base, to, { log, wanted: { from: 1001, to: undefined }, timeoutMs: 300 })).toMatchObject({ blocks: 10 });
-    expect(log.notices).toEqual(Array(2).fill(expect.stringMatching(/\/1004\/activity sent no data for 0\.3 s; trying again$/)));
+    // On a slow machine, other requests may be asked again too.
+    expect(log.notices.filter((notice) => notice.includes('/1004/')).length).toBeGreaterThanOrEqual(2);
+    expect(log.notices).toEqual(log.notices.map(() => expect.stringMatching(/ sent no data for 0\.3 s; trying again$/)));
   });
 
   it('and never recovers ends the pull, which keeps the fetched blocks', async () => {
@@ -330,18 +332,15 @@ describe('a server that fails', () => {
 
   it('and asks for a delay gets no request until then', async () => {
     shortChain();
+    const clock = new PullClock();
     const times: number[] = [];
-    let [limited, until] = [0, 0];
     server.fault = () => {
-      times.push(performance.now());
-      if (times.length !== 8) return undefined;
-      [limited, until] = [times.length, performance.now() + 1000];
-      return { kind: 'status', status: 429, headers: { 'retry-after': '1' } };
+      times.push(clock.now());
+      return times.length === 8 ? { kind: 'status', status: 429, headers: { 'retry-after': '100' } } : undefined;
     };
-    await testPull(base, to, { wanted: { from: 1001, to: undefined }, concurrency: 1 });
-    expect(limited).toBe(8);
-    // Allows 5 ms, because a timer may fire a millisecond early according to another clock.
-    expect(times.slice(limited).filter((time) => time < until - 5)).toEqual([]);
+    await testPull(base, to, { wanted: { from: 1001, to: undefined }, concurrency: 1, clock });
+    expect(times.length).toBeGreaterThan(10);
+    expect(times).toEqual(times.map((_, i) => (i < 8 ? 0 : 100_000)));
   });
 
   it('and asks for a delay of hours ends the pull', async () => {
