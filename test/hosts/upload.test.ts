@@ -288,100 +288,6 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     expect(changes.map((line) => line.replace(/^[A-Z]+ /, '')).sort()).toEqual(differing.sort());
   });
 
-  it('sends nothing if nothing changed', async () => {
-    const dist = await uploaded(layout);
-    s3.requests.length = 0;
-    expect(await upload(dist)).toContain('0 files sent, 0 removed');
-    expect(changesOf(s3.requests)).toEqual([]);
-  });
-
-  it('catches up on builds that were not uploaded', async () => {
-    const dist = await uploaded(layout);
-    for (const input of ['after', 'later']) await build(dist, input, layout);
-    await upload(dist);
-    expectSame(dist);
-  });
-
-  it('compares with the bucket if it does not know the content, and keeps objects outside of runes/v1', async () => {
-    const dist = await uploaded(layout);
-    const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
-    for (const key of ['robots.txt', 'runes/v1/blocks/99/60/0.json', 'runes/v1/transactions/zz.json']) s3.objects.set(key, stray);
-    await build(dist, 'after', layout);
-    rmSync(`${dist}.cache`, { recursive: true });
-    const same = [...s3.objects].filter(([key, { bytes }]) => existsSync(join(dist, key)) && bytes.equals(readFileSync(join(dist, key))));
-    s3.requests.length = 0;
-    await upload(dist);
-    expectSame(dist, ['robots.txt']);
-    const sent = changesOf(s3.requests).filter((line) => line.startsWith('PUT '));
-    expect(same.length).toBeGreaterThan(10);
-    expect(sent.filter((line) => same.some(([key]) => line === `PUT ${key}`))).toEqual([]);
-  });
-
-  it('uploads files of rows, and deletes removed ones, whether it compares with the bucket or not', async () => {
-    const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
-    const dist = newDist();
-    const others = ['rows/mine.txt', 'rows/below/0-99-0123456789abcdef.parquet'];
-    const gone = 'rows/900-900-0123456789abcdef.parquet';
-    // Builds with or without files of rows. Only a few blocks, whose files still need more than one page of a listing.
-    const blocks = { from: 840_002, to: 840_005 };
-    const buildRows = (parquet: boolean) => testBuild(dist, { inputs: CONFORMANCE_INPUTS, blocks, layout, parquet, lists: true });
-    for (const env of [{}, { UPLOAD: 'all' }]) {
-      await buildRows(true);
-      await upload(dist, env);
-      const key = filesBelow(dist).find((path) => /^rows\/.*[.]parquet$/.test(path)) ?? '';
-      expect(s3.objects.get(key)?.bytes.equals(readFileSync(join(dist, key)))).toBe(true);
-      for (const other of others) s3.objects.set(other, stray);
-      s3.objects.set(gone, stray);
-      await buildRows(false);
-      await upload(dist, env);
-      // A normal upload keeps a file that no build uploaded. An upload that compares with the bucket (`UPLOAD=all`)
-      // removes it.
-      expectSame(dist, 'UPLOAD' in env ? others : [...others, gone]);
-    }
-  });
-
-  it.each([
-    ['there are more changes than are worth asking for one by one', { UPLOAD_FEW: '3' }],
-    ['another machine uploaded to it', {}],
-  ] as const)('compares with the bucket when %s', async (why, env) => {
-    const dist = await uploaded(layout);
-    if (why.startsWith('another')) {
-      const other = newDist();
-      await build(other, 'later', layout);
-      await upload(other);
-    }
-    await build(dist, 'after', layout);
-    expect(await upload(dist, env)).toContain('compared with the bucket');
-    expectSame(dist);
-  });
-
-  it('compares with the bucket if an upload from elsewhere died before the manifest', async () => {
-    const dist = await uploaded(layout);
-    const kept = join(temporaryFolder(), 'kept');
-    cpSync(dist, kept, { recursive: true, preserveTimestamps: true });
-    cpSync(`${dist}.cache`, `${kept}.cache`, { recursive: true, preserveTimestamps: true });
-    // Uploads replaced blocks from another machine. The upload dies when only the manifest is missing, and the local
-    // record of this upload is lost with the machine.
-    await build(dist, 'after', layout);
-    s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key === MANIFEST ? 500 : undefined);
-    expect((await finished(start(dist))).code).not.toBe(0);
-    s3.intercept = () => Promise.resolve(undefined);
-    // The chain returns to its old state, and the first machine uploads. According to its own record, the bucket is
-    // already up to date.
-    expect(await upload(kept)).toContain('compared with the bucket');
-    expectSame(kept);
-    expect(await upload(kept)).toContain('0 files sent, 0 removed');
-  });
-
-  it('repairs a bucket that someone changed, with UPLOAD=all', async () => {
-    const dist = await uploaded(layout);
-    const [first = ''] = [...s3.objects.keys()].filter((key) => key.includes('/blocks/'));
-    s3.objects.delete(first);
-    expect(await upload(dist)).toContain('0 files sent');
-    await upload(dist, { UPLOAD: 'all' });
-    expectSame(dist);
-  });
-
   it.each([
     ['a few changes', {}],
     ['comparing with the bucket', { UPLOAD: 'all' }],
@@ -429,6 +335,103 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     expect(killed).toBeGreaterThan(0);
     expect(totals['0']).toBeGreaterThan(0);
     expect(totals['1']).toBeGreaterThan(0);
+  });
+});
+
+describe('an upload that knows what it sent before', () => {
+  it('sends nothing if nothing changed', async () => {
+    const dist = await uploaded('archive');
+    s3.requests.length = 0;
+    expect(await upload(dist)).toContain('0 files sent, 0 removed');
+    expect(changesOf(s3.requests)).toEqual([]);
+  });
+
+  it('catches up on builds that were not uploaded', async () => {
+    const dist = await uploaded('archive');
+    for (const input of ['after', 'later']) await build(dist, input, 'archive');
+    await upload(dist);
+    expectSame(dist);
+  });
+
+  it('compares with the bucket if it does not know the content, and keeps objects outside of runes/v1', async () => {
+    const dist = await uploaded('archive');
+    const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
+    for (const key of ['robots.txt', 'runes/v1/blocks/99/60/0.json', 'runes/v1/transactions/zz.json']) s3.objects.set(key, stray);
+    await build(dist, 'after', 'archive');
+    rmSync(`${dist}.cache`, { recursive: true });
+    const same = [...s3.objects].filter(([key, { bytes }]) => existsSync(join(dist, key)) && bytes.equals(readFileSync(join(dist, key))));
+    s3.requests.length = 0;
+    await upload(dist);
+    expectSame(dist, ['robots.txt']);
+    const sent = changesOf(s3.requests).filter((line) => line.startsWith('PUT '));
+    expect(same.length).toBeGreaterThan(10);
+    expect(sent.filter((line) => same.some(([key]) => line === `PUT ${key}`))).toEqual([]);
+  });
+
+  it('uploads files of rows, and deletes removed ones, whether it compares with the bucket or not', async () => {
+    const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
+    const dist = newDist();
+    const others = ['rows/mine.txt', 'rows/below/0-99-0123456789abcdef.parquet'];
+    const gone = 'rows/900-900-0123456789abcdef.parquet';
+    // Builds with or without files of rows. Only a few blocks, whose files still need more than one page of a listing.
+    const blocks = { from: 840_002, to: 840_005 };
+    const buildRows = (parquet: boolean) =>
+      testBuild(dist, { inputs: CONFORMANCE_INPUTS, blocks, layout: 'archive', parquet, lists: true });
+    for (const env of [{}, { UPLOAD: 'all' }]) {
+      await buildRows(true);
+      await upload(dist, env);
+      const key = filesBelow(dist).find((path) => /^rows\/.*[.]parquet$/.test(path)) ?? '';
+      expect(s3.objects.get(key)?.bytes.equals(readFileSync(join(dist, key)))).toBe(true);
+      for (const other of others) s3.objects.set(other, stray);
+      s3.objects.set(gone, stray);
+      await buildRows(false);
+      await upload(dist, env);
+      // A normal upload keeps a file that no build uploaded. An upload that compares with the bucket (`UPLOAD=all`)
+      // removes it.
+      expectSame(dist, 'UPLOAD' in env ? others : [...others, gone]);
+    }
+  });
+
+  it.each([
+    ['there are more changes than are worth asking for one by one', { UPLOAD_FEW: '3' }],
+    ['another machine uploaded to it', {}],
+  ] as const)('compares with the bucket when %s', async (why, env) => {
+    const dist = await uploaded('archive');
+    if (why.startsWith('another')) {
+      const other = newDist();
+      await build(other, 'later', 'archive');
+      await upload(other);
+    }
+    await build(dist, 'after', 'archive');
+    expect(await upload(dist, env)).toContain('compared with the bucket');
+    expectSame(dist);
+  });
+
+  it('compares with the bucket if an upload from elsewhere died before the manifest', async () => {
+    const dist = await uploaded('archive');
+    const kept = join(temporaryFolder(), 'kept');
+    cpSync(dist, kept, { recursive: true, preserveTimestamps: true });
+    cpSync(`${dist}.cache`, `${kept}.cache`, { recursive: true, preserveTimestamps: true });
+    // Uploads replaced blocks from another machine. The upload dies when only the manifest is missing, and the local
+    // record of this upload is lost with the machine.
+    await build(dist, 'after', 'archive');
+    s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key === MANIFEST ? 500 : undefined);
+    expect((await finished(start(dist))).code).not.toBe(0);
+    s3.intercept = () => Promise.resolve(undefined);
+    // The chain returns to its old state, and the first machine uploads. According to its own record, the bucket is
+    // already up to date.
+    expect(await upload(kept)).toContain('compared with the bucket');
+    expectSame(kept);
+    expect(await upload(kept)).toContain('0 files sent, 0 removed');
+  });
+
+  it('repairs a bucket that someone changed, with UPLOAD=all', async () => {
+    const dist = await uploaded('archive');
+    const [first = ''] = [...s3.objects.keys()].filter((key) => key.includes('/blocks/'));
+    s3.objects.delete(first);
+    expect(await upload(dist)).toContain('0 files sent');
+    await upload(dist, { UPLOAD: 'all' });
+    expectSame(dist);
   });
 });
 

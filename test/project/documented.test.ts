@@ -1,9 +1,8 @@
-/** Tests that the documents agree with the program about commands, exit codes, settings, dependencies and messages. */
+/** Tests that the documents agree with the program about flags, settings and messages. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SECRETS } from '../../src/cli/environment.ts';
-import { EXIT } from '../../src/errors.ts';
 import { filesBelow } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
 import { withFlags } from '../support/flagTables.ts';
@@ -17,24 +16,9 @@ const CODE = ['src', 'scripts']
   .filter((path) => /\.[cm]?[jt]sx?$/.test(path));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-interface PackageFile {
-  readonly scripts: Readonly<Record<string, string>>;
-  readonly dependencies: Readonly<Record<string, string>>;
-}
-const PACKAGE = JSON.parse(read('package.json')) as PackageFile;
-
 describe('the documents name', () => {
-  it('every npm script', () => {
-    const isNamed = (name: string) => new RegExp(`\`npm (?:run )?${name}(?![\\w:-])`).test(ALL_PAGES);
-    expect(Object.keys(PACKAGE.scripts).filter((name) => !isNamed(name))).toEqual([]);
-  });
-
   it('every flag as its command does; npm run docs writes them anew', () => {
     expect(readPage('docs/commands.md')).toBe(withFlags(readPage('docs/commands.md')));
-  });
-
-  it('every exit code', () => {
-    expect(Object.values(EXIT).filter((code) => !readPage('docs/commands.md').includes(`\n- ${code}: `))).toEqual([]);
   });
 
   it('every variable of the environment that the program reads', () => {
@@ -61,19 +45,6 @@ describe('the documents name', () => {
     const names = [...read('hosting/upload.sh').matchAll(/\$\{([A-Z_]+):-/g)].map(([, name = '']) => name);
     expect(names).toContain('UPLOAD');
     expect(names.filter((name) => !new RegExp(`\`${name}[\`=]`).test(readPage('hosting/object-storage.md')))).toEqual([]);
-  });
-
-  it('every variable and secret of the workflow', () => {
-    const names = [...read('.github/workflows/mirror.yml').matchAll(/\b(?:vars|secrets)\.(\w+)/g)].map(([, name = '']) => name);
-    expect(names).toContain('PULL_FROM');
-    expect(names.filter((name) => !readPage('docs/ci.md').includes(`\`${name}\``))).toEqual([]);
-  });
-
-  it('every dependency of the program, and no other', () => {
-    const lists = readPage('CONTRIBUTING.md').split('## Dependencies')[1] ?? '';
-    const lines = lists.split('\n').filter((line) => line.startsWith('- `'));
-    const listed = lines.flatMap((line) => [...(line.split(':')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name));
-    expect(listed.sort()).toEqual(Object.keys(PACKAGE.dependencies).sort());
   });
 });
 

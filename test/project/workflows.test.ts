@@ -2,6 +2,7 @@
  * Tests rules that hold for all workflows in .github. test/project/workflow.test.ts tests the workflow that updates a
  * mirror.
  */
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -39,10 +40,11 @@ describe.each(readdirSync(FOLDER))('%s', (file) => {
     expect(further).toEqual(file === 'mirror.yml' ? [['pages', { pages: 'write', 'id-token': 'write' }]] : []);
   });
 
-  it('calls commands of this project, and ends by itself', () => {
+  it('has valid scripts, which call commands of this project, and ends by itself', () => {
     for (const { steps, 'timeout-minutes': minutes } of Object.values(workflow.jobs)) {
       expect(minutes).toBeGreaterThan(0);
       for (const { run = '' } of steps) {
+        expect(spawnSync('bash', ['-n'], { input: run, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
         for (const [, name = ''] of run.matchAll(/npm run ([a-z:]+)/g)) expect(scripts).toHaveProperty([name]);
         for (const [path] of run.matchAll(/(?<!\S)(?:hosting|\.ci)\/[A-Za-z./-]+/g)) expect(existsSync(join(ROOT, path)), path).toBe(true);
       }
