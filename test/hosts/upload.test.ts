@@ -535,16 +535,13 @@ describe('an upload that fails', () => {
     expectSame(dist);
   });
 
-  it.each([
-    { layout: 'files' },
-    { layout: 'archive', dialect: 'hiro' },
-    { layout: 'archive', pageSizes: [20, 100] },
-    { layout: 'archive', operationPages: false },
-  ] as const)('does not change a bucket with a build of other options: %j', async (other) => {
+  it('does not change a bucket with a build of other options', async () => {
     await upload(dist);
-    const strange = newDist();
-    await testBuild(strange, { inputs: [join(work, 'after')], ...other });
-    expect(await failure([REMOTE, strange, `${dist}.cache`])).toContain('another layout, dialect, page sizes or pages by operation');
+    for (const other of [{ layout: 'files' }, { dialect: 'hiro' }, { pageSizes: [20, 100] }, { operationPages: false }] as const) {
+      const strange = newDist();
+      await testBuild(strange, { inputs: [join(work, 'after')], layout: 'archive', ...other });
+      expect(await failure([REMOTE, strange, `${dist}.cache`])).toContain('another layout, dialect, page sizes or pages by operation');
+    }
     expectSame(dist);
   });
 
