@@ -53,6 +53,10 @@ export const ODD_TARGETS: readonly string[] = [
     'limit==60',
     'l%69mit=60',
     'limit=%36%30',
+    'offset=%32%30',
+    'operation_type=m%69nt',
+    'o%66fset=20',
+    'oper%61tion_type=mint',
     '+limit=60',
   ].map((query) => `${BLOCK}/activity?${query}`),
   ...[
