@@ -25,13 +25,19 @@ const LONGEST_ROW = 8 * 1024 * 1024;
 /** Bytes per read of a CSV file. DuckDB's default, 16 times the longest row, would need more memory. */
 const CSV_BUFFER = 4 * LONGEST_ROW;
 
+/** Line end of a CSV file, as DuckDB writes it. */
+export type LineEnd = '\\n' | '\\r\\n' | '\\r';
+
 /**
  * Returns the SQL call of a table function that reads CSV files as PostgreSQL writes them: an unquoted empty field is
  * NULL, and "" is an empty string. All columns are text. `options` are options of DuckDB.
+ *
+ * Without `new_line`, DuckDB would guess the line end: a line break in a text of the first row could end a line.
  */
-export const readCsv = (paths: readonly string[], columns: readonly string[], options: readonly string[]): string =>
+export const readCsv = (paths: readonly string[], columns: readonly string[], lineEnd: LineEnd, options: readonly string[]): string =>
   readFiles('csv', paths, [
     `auto_detect = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, compression = 'none'`,
+    `new_line = '${lineEnd}'`,
     `max_line_size = ${LONGEST_ROW}, buffer_size = ${CSV_BUFFER}, columns = {${columns.map((name) => `${literal(name)}: 'VARCHAR'`).join(', ')}}`,
     ...options,
   ]);
@@ -55,6 +61,9 @@ export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>,
  * Returns the SQL call of a table function that reads metadata of Parquet row groups: a row per column and row group.
  */
 export const readParquetGroups = (paths: readonly string[]): string => `parquet_metadata(${listOf(paths)})`;
+
+/** Returns the SQL call of a table function that reads the schema of a Parquet file: a row per column, or part of a column. */
+export const readParquetSchema = (path: string): string => `parquet_schema(${pathLiteral(path)})`;
 
 /** Returns the SQL call of a table function that reads the footer of a Parquet file: a single row. */
 export const readParquetFooter = (path: string): string => `parquet_file_metadata(${pathLiteral(path)})`;

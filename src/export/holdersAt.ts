@@ -60,7 +60,7 @@ export async function* holdersAt(
   });
   // DuckDB cannot read an empty file.
   if (count === 0) return;
-  const changes = readCsv([file], ['address', 'sign', 'units'], ['header = false', `new_line = '\\n'`]);
+  const changes = readCsv([file], ['address', 'sign', 'units'], '\\n', ['header = false']);
   const sums = `SELECT address, ${joinedParts('upper', 'lower')} FROM (SELECT address, ${sumsOf('units', 'sign::INTEGER')} FROM ${changes} GROUP BY address)`;
   const held = `SELECT address, ${digitsOf('upper', 'lower')} FROM (${sums}) WHERE upper > 0 OR lower > 0 ORDER BY upper DESC, lower DESC, address`;
   for await (const chunk of store.stream(held)) {

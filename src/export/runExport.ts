@@ -239,5 +239,5 @@ function typedRows(path: string, csv: CsvList): string {
   const columns = csvColumns(csv);
   const isNumber = (name: string) => ['rune_number', 'block_height', 'tx_index', 'vout', 'timestamp'].includes(name);
   const typed = columns.map((name) => (isNumber(name) ? `"${name}"::BIGINT AS "${name}"` : `"${name}"`));
-  return `SELECT ${typed.join(', ')} FROM ${readCsv([path], columns, ['header = true', `new_line = '\\r\\n'`])}`;
+  return `SELECT ${typed.join(', ')} FROM ${readCsv([path], columns, '\\r\\n', ['header = true'])}`;
 }

@@ -18,10 +18,16 @@ export interface RawColumn {
 
 /** Integer types of DuckDB whose cells are checked as numbers. Cells of all other types are checked as text. */
 const INTEGER_TYPES = /^U?(TINYINT|SMALLINT|INTEGER|BIGINT)$/;
-/** Types of DuckDB whose cells have several values or raw bytes. */
-export const NESTED_TYPES = /\[|^(?:STRUCT|MAP|UNION|BLOB)/;
-/** Types of DuckDB that lose digits of large integers and of amounts. */
-export const INEXACT_TYPES = /^(FLOAT|DOUBLE|REAL)$/;
+
+/** Types of DuckDB, beside INTEGER_TYPES, from whose text the values of a field are read, and the words of messages for them. */
+const TYPES: Readonly<Record<'flag' | 'number' | 'text', { readonly pattern: RegExp; readonly words: string }>> = {
+  flag: { pattern: /^(?:VARCHAR|BOOLEAN)$/, words: 'BOOLEAN or text (VARCHAR)' },
+  number: { pattern: /^(?:VARCHAR$|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT)$|DECIMAL)/, words: 'an integer, DECIMAL or text (VARCHAR)' },
+  text: { pattern: /^VARCHAR$/, words: 'text (VARCHAR)' },
+};
+
+export const typesOf = ({ kind }: Field): (typeof TYPES)['text'] =>
+  TYPES[kind === 'flag' ? 'flag' : ['integer', 'amount', 'units', 'count'].includes(kind) ? 'number' : 'text'];
 
 export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');
 

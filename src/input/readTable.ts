@@ -1,61 +1,107 @@
 /** Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet. */
+import type { Field } from '../contract/fields.ts';
 import { readCsv, readFiles } from '../duckdb/readFilesSql.ts';
-import { identifier } from '../duckdb/store.ts';
+import { identifier, int, literal } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
 import { mayBeInRange } from './blockRange.ts';
-import { INEXACT_TYPES, NESTED_TYPES, type RawColumn, shapeOf } from './cellSql.ts';
+import { shapeOf, typesOf } from './cellSql.ts';
 import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';
+import { shorten } from './inputFindings.ts';
 import { type Member, type Numbered, pathsOf, type RawSource, type Reading } from './rawSource.ts';
 import { fieldsOf, type TableForm } from './recognise.ts';
 
-/** Reads CSV into a table, or creates a view of Parquet. Throws an InputError for a column type that loses values. */
+/** A column that a build reads. Its position `place` in the file is counted from 0. */
+interface Wanted {
+  readonly field: Field;
+  readonly place: number;
+  readonly type: string;
+}
+
+/**
+ * Reads CSV into a table, or creates a view of Parquet. Throws an InputError for values of an unsuitable type, and for a
+ * header that DuckDB reads in another way than `recognise`.
+ */
 export async function readTable(first: Numbered & { form: TableForm }, members: readonly Member[], reading: Reading): Promise<RawSource> {
-  const { range, store } = reading;
-  const { file, form, format, columns } = first;
-  const types = new Map(columns.map((c) => [c.name, c.type]));
-  const raw: RawColumn[] = fieldsOf(form)
-    .filter((f) => types.has(f.column))
-    .map((field) => {
-      const type = types.get(field.column) ?? 'VARCHAR';
-      if (NESTED_TYPES.test(type))
-        throw new InputError(`${file.name}: column ${field.column} is ${type}, not a single value`, [
-          'Write it as text (VARCHAR) or BIGINT.',
-        ]);
-      if (INEXACT_TYPES.test(type) && field.kind !== 'text')
-        throw new InputError(`${file.name}: column ${field.column} is ${type}, which cannot store its values exactly`, [
-          field.kind === 'integer' ? 'Write it as BIGINT.' : 'Write it as text (VARCHAR).',
-        ]);
-      return { field, shape: shapeOf(field, type) };
-    });
-  if (types.has('file_row_number'))
-    throw new InputError(`${file.name} has a column file_row_number, which DuckDB reserves`, ['Rename or remove that column.']);
-  const cells = raw.map(({ field, shape }) =>
-    shape === 'integer' ? identifier(field.column) : `${identifier(field.column)}::VARCHAR AS ${identifier(field.column)}`,
-  );
-  const relation = store.nameOf('raw');
-  if (format === 'parquet') {
-    const source = await sourceNumber(members, store);
-    // If the statistics of a row group show that all of its heights are outside the range, DuckDB skips the group.
-    // Otherwise it reads the heights first, and the other columns only if a height is in the range. A runes table is
-    // read in full, because blocks in the range may use runes that were etched below the range.
-    const hasHeights = form !== 'runes' && raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
-    const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
-    const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);
-    await store.run(
-      `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
-    );
+  const { form, columns } = first;
+  const isView = first.format === 'parquet';
+  const wanted = fieldsOf(form).flatMap((field): Wanted[] => {
+    const place = columns.findIndex(({ name }) => name === field.column);
+    return place < 0 ? [] : [{ field, place, type: columns[place]?.type ?? '' }];
+  });
+  const relation = reading.store.nameOf('raw');
+  if (first.format === 'csv') {
+    // The names of the file are not in the SQL, because a name may be empty, or have characters that SQL does not allow.
+    const names = columns.map((_, place) => `c${place}`);
+    const cells = wanted.map(({ field, place }) => `c${place} AS ${identifier(field.column)}`);
+    const scan = (paths: readonly string[]) => readCsv(paths, names, first.lineEnd, [`filename = '${SOURCE_FILE}'`, 'header = false']);
+    await fillTable(relation, members, cells.join(', '), scan, reading);
+    await takeHeaders(relation, wanted, members, reading);
   } else {
-    const names = columns.map(({ name }) => name);
-    const options = [`filename = '${SOURCE_FILE}'`, 'header = true'];
-    await fillTable(relation, members, cells.join(', '), (paths) => readCsv(paths, names, options), reading);
+    const reserved = columns.find(({ name }) => ['file_row_number', SOURCE_FILE].includes(name.toLowerCase()));
+    if (reserved !== undefined)
+      throw new InputError(`${first.file.name} has a column ${reserved.name}, whose name is reserved`, ['Rename or remove that column.']);
+    await viewParquet(relation, form, wanted, members, reading);
   }
   return {
     form,
     members,
     unit: 'row',
     relation,
-    order: format === 'parquet' ? 'file_row_number' : 'rowid',
-    columns: raw,
-    isView: format === 'parquet',
+    order: isView ? 'file_row_number' : 'rowid',
+    columns: wanted.map(({ field, type }) => ({ field, shape: shapeOf(field, type) })),
+    isView,
   };
+}
+
+/**
+ * Removes the first row of each CSV file, which must be its header. Without this check, records could be lost where
+ * DuckDB reads a header in another way than `recognise`.
+ */
+async function takeHeaders(relation: string, wanted: readonly Wanted[], members: readonly Member[], { store }: Reading): Promise<void> {
+  const isFirst = `rowid IN (SELECT min(rowid) FROM ${relation} GROUP BY source)`;
+  const isHeader = wanted.map(({ field: { column } }) => `${identifier(column)} IS NOT DISTINCT FROM ${literal(column)}`).join(' AND ');
+  const rows = await store.rows(`SELECT source FROM ${relation} WHERE ${isFirst} AND ${isHeader}`, { source: int });
+  const sources = new Set(rows.map(({ source }) => source));
+  const other = members.find(({ id }) => !sources.has(id));
+  if (other !== undefined)
+    throw new InputError(
+      `${other.file.name}: DuckDB does not find the columns ${wanted.map(({ field }) => field.column).join(', ')} in its first line`,
+      ['Write the names of the columns as plain text, without quotation marks and line breaks.'],
+    );
+  await store.run(`DELETE FROM ${relation} WHERE ${isFirst}`);
+}
+
+/** Creates a view of Parquet files. Throws an InputError for values of a type that does not suit their field. */
+async function viewParquet(
+  relation: string,
+  form: TableForm,
+  wanted: readonly Wanted[],
+  members: readonly Member[],
+  { range, store }: Reading,
+): Promise<void> {
+  const source = await sourceNumber(members, store);
+  const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);
+  const cells: string[] = [];
+  for (const { field, type } of wanted) {
+    const name = identifier(field.column);
+    const types = typesOf(field);
+    const isRead = types.pattern.test(type);
+    cells.push(shapeOf(field, type) === 'integer' ? name : `${isRead ? name : 'NULL'}::VARCHAR AS ${name}`);
+    if (isRead) continue;
+    // A column without values may have any type. NaN is no value: some programs write it for a missing value.
+    const isValue = ['FLOAT', 'DOUBLE'].includes(type) ? `NOT isnan(${name})` : `${name} IS NOT NULL`;
+    const [row] = await store.rows(`SELECT ${source} AS source FROM ${scan} WHERE ${isValue} LIMIT 1`, { source: int });
+    const file = members.find(({ id }) => id === row?.source)?.file.name;
+    if (file !== undefined)
+      throw new InputError(`${file}: column ${field.column} has the type ${shorten(type)}, but its values must be ${types.words}`);
+  }
+  // If the statistics of a row group show that all of its heights are outside the range, DuckDB skips the group.
+  // Otherwise it reads the heights first, and the other columns only if a height is in the range. A runes table is
+  // read in full, because blocks in the range may use runes that were etched below the range.
+  const hasHeights =
+    form !== 'runes' && wanted.some(({ field, type }) => field.column === 'block_height' && shapeOf(field, type) === 'integer');
+  const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
+  await store.run(
+    `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
+  );
 }

@@ -15,12 +15,13 @@ import {
   START_RUNE_FIELDS,
 } from '../contract/fields.ts';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
-import { readFiles } from '../duckdb/readFilesSql.ts';
-import { type Store, text } from '../duckdb/store.ts';
+import { type LineEnd, readFiles, readParquetSchema } from '../duckdb/readFilesSql.ts';
+import { int, nullable, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
+import { shorten } from './inputFindings.ts';
 import { unreadable } from './unreadable.ts';
 
 /** Layout of a JSON file, in DuckDB's terms. */
@@ -61,7 +62,9 @@ export const isStart = (found: Recognised): found is StartTable => START_FORMS.s
 export type Recognised =
   | (Common & { readonly form: 'activity' | 'envelope' | 'no-records'; readonly layout: JsonLayout })
   | StartTable
-  | (Common & { readonly form: TableForm; readonly format: 'csv' | 'parquet'; readonly columns: readonly TableColumn[] });
+  | (Common & { readonly form: TableForm; readonly columns: readonly TableColumn[] } & TableFormat);
+
+export type TableFormat = { readonly format: 'parquet' } | { readonly format: 'csv'; readonly lineEnd: LineEnd };
 
 /** Number of bytes at the start of a file that are read to detect its form. */
 const HEAD_BYTES = 256 * 1024;
@@ -78,26 +81,48 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
   let path = file.path;
   let { head, bytes } = readHead(file, path);
   if (head.length === 0) throw new InputError(`${file.name} is empty (0 bytes)`, ['Remove it, or write it again.']);
-  const magic = head.toString('hex', 0, 4);
-  if (magic === '50415231') return recogniseParquet({ file, path, bytes }, store);
-  const compression = magic.startsWith('1f8b') ? 'gzip' : magic === '28b52ffd' ? 'zstd' : undefined;
-  if (compression !== undefined) {
+  const kind = kindOf(head);
+  if (kind === 'Parquet') return recogniseParquet({ file, path, bytes }, store);
+  const isPacked = kind === 'gzip' || kind === 'zstd';
+  if (isPacked) {
     path = scratch;
-    await decompress(file, compression, path);
+    await decompress(file, kind, path);
     ({ head, bytes } = readHead(file, path));
     if (bytes === 0) throw new InputError(`${file.name} is empty after unpacking (0 bytes)`, ['Remove it, or write it again.']);
   }
+  const inner = kindOf(head);
+  if (inner !== undefined)
+    throw new InputError(`${file.name} is ${isPacked ? `${inner} in ${kind}` : inner}, which a build does not read`, [
+      'Write it as Parquet, or as UTF-8 text, which may be compressed once with gzip or zstd.',
+    ]);
   const common: Common = { file, path, bytes };
-  const content = head.toString('utf8').replace(/^\ufeff/, '');
-  const first = content.trimStart()[0];
+  const text = head.toString('utf8').replace(/^\ufeff/, '');
+  const first = text.trimStart()[0];
   if (first === '{' || first === '[') {
-    if (!head.subarray(0, 3).equals(BYTE_ORDER_MARK)) return recogniseJson(common, content);
+    if (!head.subarray(0, 3).equals(BYTE_ORDER_MARK)) return recogniseJson(common, text);
     const plain = `${scratch}.without-mark`;
     await withoutMark(path, plain);
-    return recogniseJson({ ...common, path: plain }, content);
+    return recogniseJson({ ...common, path: plain }, text);
   }
-  return recogniseCsv(common, content);
+  return recogniseCsv(common, text, head.length === bytes);
 }
+
+/** Patterns of the first bytes of files that are not UTF-8 text, in hex digits. */
+const KINDS = [
+  ['Parquet', /^50415231/],
+  ['gzip', /^1f8b/],
+  ['zstd', /^28b52ffd/],
+  ['zip', /^504b0304/],
+  ['bzip2', /^425a683/],
+  ['xz', /^fd377a58/],
+  // With a byte order mark, or without one and ASCII characters at the beginning.
+  ['UTF-16 text', /^(?:fffe|feff|00..00..|..00..00)/],
+] as const;
+
+const kindOf = (head: Buffer): (typeof KINDS)[number][0] | undefined => {
+  const start = head.toString('hex', 0, 4);
+  return KINDS.find(([, pattern]) => pattern.test(start))?.[0];
+};
 
 /** Bytes that some editors write before UTF-8 text. DuckDB rejects them in JSON. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -167,18 +192,49 @@ function jsonLayout(head: string): JsonLayout {
   }
 }
 
-function recogniseCsv(common: Common, head: string): Recognised {
-  const line = head.slice(0, head.search(/\r?\n|$/));
-  const cells = [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((match) => match[1] ?? '');
-  // The pattern also matches an empty text at the end of the line, which is not a column.
-  if (cells.length > 1) cells.pop();
-  const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
-  // DuckDB does not distinguish names of columns by case.
-  const names = new Set<string>();
-  const twice = columns.find(({ name }) => names.size === names.add(name.toLowerCase()).size);
-  if (twice !== undefined)
-    throw new InputError(`${common.file.name} has two columns with the name ${printable(twice.name)}`, ['Remove one of them.']);
-  return { ...common, form: recogniseTable(common.file, columns), format: 'csv', columns };
+/**
+ * A cell of the first line of a CSV file, with what follows it. As in DuckDB, a quotation mark begins a quoted cell only
+ * at the beginning of the cell.
+ */
+const HEADER_CELL = /("(?:[^"]|"")*"|[^",\r\n][^,\r\n]*|)(,|\r\n|\n|\r|$)/y;
+
+/**
+ * Reads the columns and the line end of a CSV file from its first line. DuckDB gets only this line end, and reads the
+ * first line as a row, which readTable.ts compares with these columns: if DuckDB guessed the line end, a line break in
+ * a name could make it skip all rows.
+ */
+function recogniseCsv(common: Common, head: string, isWhole: boolean): Recognised {
+  const { file } = common;
+  const names: string[] = [];
+  let end = ',';
+  for (let at = 0; end === ','; at = HEADER_CELL.lastIndex) {
+    HEADER_CELL.lastIndex = at;
+    const found = HEADER_CELL.exec(head);
+    if (found === null)
+      throw new InputError(`${file.name}: column ${names.length + 1} of its first line is not valid CSV: ${shorten(head.slice(at))}`, [
+        'Close its quotation mark before the comma or the end of the line, and write a quotation mark within a name twice.',
+      ]);
+    const [, cell = '', next = ''] = found;
+    names.push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell);
+    end = next;
+  }
+  if (end === '' && !isWhole)
+    throw new InputError(`${file.name}: its first line has more than ${HEAD_BYTES / 1024} KB`, ['Shorten the names of its columns.']);
+  const columns = names.map((name) => ({ name, type: 'VARCHAR' }));
+  checkNames(file, names);
+  return { ...common, form: recogniseTable(file, columns), format: 'csv', lineEnd: LINE_ENDS[end] ?? '\\n', columns };
+}
+
+const LINE_ENDS: Readonly<Record<string, LineEnd>> = { '\r\n': '\\r\\n', '\r': '\\r' };
+
+/**
+ * Throws an InputError for two columns with the same name. DuckDB does not distinguish names by case, and renames the
+ * second column. Columns without a name are ignored, so a table may have several.
+ */
+function checkNames(file: InputFile, names: readonly string[]): void {
+  const seen = new Set<string>();
+  const twice = names.find((name) => name !== '' && seen.size === seen.add(name.toLowerCase()).size);
+  if (twice !== undefined) throw new InputError(`${file.name} has two columns with the name ${shorten(twice)}`, ['Remove one of them.']);
 }
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
@@ -188,6 +244,7 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
       column_type: text,
     });
     const columns = rows.map((row) => ({ name: row.column_name, type: row.column_type }));
+    checkNames(common.file, await namesInParquet(common.path, store));
     const start = recogniseStart(columns);
     if (start !== undefined) return { ...common, form: start };
     return { ...common, form: recogniseTable(common.file, columns), format: 'parquet', columns };
@@ -195,6 +252,23 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
     if (!isAboutFile(error)) throw error;
     throw new InputError(`${common.file.name} is broken Parquet: ${duckdbMessage(error)}`);
   }
+}
+
+/** Returns the names of a Parquet file's columns as the file spells them, because DuckDB renames the second of two equal names. */
+async function namesInParquet(path: string, store: Store): Promise<string[]> {
+  const [, ...elements] = await store.rows(`SELECT name, num_children FROM ${readParquetSchema(path)}`, {
+    name: text,
+    num_children: nullable(int),
+  });
+  const names: string[] = [];
+  // Each element is followed by the elements within it.
+  let within = 0;
+  for (const { name, num_children: children = 0 } of elements) {
+    if (within === 0) names.push(name);
+    else within -= 1;
+    within += children;
+  }
+  return names;
 }
 
 /**

@@ -27,15 +27,15 @@ let last: Promise<unknown> = Promise.resolve();
  * `pulled`. Resolves to the path of the file. Rejects with the errors of DuckDB.
  */
 export function writeParquet(folder: string, { csv, fields, order, more, where = 'true' }: CsvRows, store: Store): Promise<string> {
-  // Without new_line, DuckDB guesses the line ending: a carriage return in a text of the first row would end a line.
-  const options = [`header = false, new_line = '\\n'`];
   const names = fields.map(({ column }) => column);
   const typed = Object.entries(columnsOf(fields))
     .map(([name, type]) => `${csv === undefined ? 'NULL' : `"${name}"`}::${type} AS "${name}"`)
     .join(', ');
   // DuckDB cannot read an empty file, so a query without rows replaces it.
   const fetched =
-    csv === undefined ? `SELECT * FROM (SELECT ${typed}) WHERE false` : `SELECT ${typed} FROM ${readCsv([csv], names, options)}`;
+    csv === undefined
+      ? `SELECT * FROM (SELECT ${typed}) WHERE false`
+      : `SELECT ${typed} FROM ${readCsv([csv], names, '\\n', ['header = false'])}`;
   const temporary = workFile(folder, '.parquet');
   const all = `FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}`;
   const rows = `WITH fetched AS (${fetched}) FROM (${all}) WHERE ${where}`;

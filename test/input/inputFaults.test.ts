@@ -7,13 +7,18 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlin
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Store } from '../../src/duckdb/store.ts';
+import { readCsv } from '../../src/duckdb/readFilesSql.ts';
+import { nullable, Store, text } from '../../src/duckdb/store.ts';
 import { emitFiles } from '../../src/engine/render/pageFiles.ts';
 import { sha256Of } from '../../src/input/checksums.ts';
 import { decompress } from '../../src/input/decompress.ts';
 import { discover } from '../../src/input/discover.ts';
+import { ReadProgress } from '../../src/input/inputProgress.ts';
+import type { Numbered, Reading } from '../../src/input/rawSource.ts';
 import { linesOf } from '../../src/input/readLines.ts';
+import { readSource } from '../../src/input/readSource.ts';
 import { recognise } from '../../src/input/recognise.ts';
 import { failedBuild, RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { hex, ndjson, record } from '../support/records.ts';
@@ -63,6 +68,22 @@ async function parquet(blocks: number, more: Readonly<Record<string, string>> = 
   const columns = Object.entries(cells).map(([name, cell]) => `${cell} AS "${name}"`);
   await store.run(`COPY (SELECT ${columns.join(', ')} FROM range(${blocks})) TO '${path}' (FORMAT parquet ${options})`);
   return readFileSync(path);
+}
+
+/** Reads a table as a build does. Returns the cells of these columns as text, in the order of the rows. */
+async function cellsOf(content: string | Uint8Array, columns: readonly string[]): Promise<(string | undefined)[][]> {
+  const path = join(temporaryFolder(), 'table');
+  writeFileSync(path, content);
+  const found = await recognise({ path, name: 'in/table' }, store, `${path}.plain`);
+  const reading = { store, limits: { filesPerScan: 9 }, progress: new ReadProgress() } as unknown as Reading;
+  const source = await readSource([{ ...found, id: 1 } as Numbered], reading);
+  const cells = columns.map((column) => `${column}::VARCHAR AS ${column}`);
+  const rows = await store.rows(
+    `SELECT ${cells} FROM ${source.relation} ORDER BY ${source.order}`,
+    Object.fromEntries(columns.map((column) => [column, nullable(text)])),
+  );
+  await store.run(`DROP ${source.isView ? 'VIEW' : 'TABLE'} ${source.relation}`);
+  return rows.map((row) => columns.map((column) => row[column]));
 }
 
 const page = (total: number, results: readonly unknown[], offset = 0) => `${JSON.stringify({ limit: 60, offset, total, results })}\n`;
@@ -260,6 +281,171 @@ describe('errors of limits', () => {
     const lengths: number[] = [];
     for await (const line of linesOf(path)) lengths.push(line.length);
     expect(lengths).toEqual([Buffer.byteLength(JSON.stringify(one)), 128 * 1024 * 1024 + 1]);
+  });
+});
+
+it('text in another encoding, and files that are compressed twice or in another way, are named as such', async () => {
+  const [csv, bytes] = ['id,number,name,spaced_name,divisibility\n', await parquet(1)];
+  const utf16 = Buffer.from(csv, 'utf16le');
+  for (const [content, kind] of [
+    [Buffer.from(`\ufeff${csv}`, 'utf16le'), 'UTF-16 text'],
+    [Buffer.from(`\ufeff${csv}`, 'utf16le').swap16(), 'UTF-16 text'],
+    [utf16, 'UTF-16 text'],
+    [Buffer.from(utf16).swap16(), 'UTF-16 text'],
+    [Buffer.from('\ufeff[{"rune":{}}]', 'utf16le'), 'UTF-16 text'],
+    [gzipSync(utf16), 'UTF-16 text in gzip'],
+    [gzipSync(gzipSync(csv)), 'gzip in gzip'],
+    [gzipSync(bytes), 'Parquet in gzip'],
+    [Buffer.from('PK\x03\x04'), 'zip'],
+    [gzipSync('BZh91AY'), 'bzip2 in gzip'],
+  ] as const)
+    await expect(cellsOf(content, [])).rejects.toMatchObject({ exitCode: 2, message: `in/table is ${kind}, which a build does not read` });
+});
+
+describe('the header of a CSV file', () => {
+  const NAMES = ['id', 'number', 'name', 'spaced_name', 'divisibility'];
+  const ROWS = [
+    ['1:0', '0', 'A', 'A', '0'],
+    ['2:0', '1', 'B', 'line\nbreak', '0'],
+  ];
+  const quoted = (cell: string) => `"${cell.replaceAll('"', '""')}"`;
+  const plain = (cell: string) => (/[",\r\n]/.test(cell) ? quoted(cell) : cell);
+  /** CSV whose columns NAMES are followed by more columns, with the texts `more` in the header. */
+  const csv = (more: readonly string[], end: string, quote = plain) =>
+    [[...NAMES.map(quote), ...more], ...ROWS.map((row) => [...row, ...more.map(() => 'x')].map(plain))]
+      .map((row) => `${row.join(',')}${end}`)
+      .join('');
+
+  const odd = fc.oneof(
+    fc.string({ unit: fc.constantFrom(...'",\r\n \t\0\\\'{}$;_1aäA•😀\u2028\ufeff'), maxLength: 6 }),
+    fc.string({ unit: 'binary', maxLength: 6 }),
+    fc.constantFrom('', ' ', 'ID', 'source', 'rowid', 'c0', 'filename', '__mirror_source_file', 'x'.repeat(10_240), "'); DROP TABLE x; --"),
+  );
+  const end = fc.constantFrom('\n', '\r\n', '\r');
+
+  it('may have further columns with any names', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(odd, { maxLength: 3 }),
+        end,
+        fc.constantFrom(plain, quoted),
+        fc.boolean(),
+        async (more, end, quote, hasMark) => {
+          const names = [...NAMES, ...more].filter((name) => name !== '').map((name) => name.toLowerCase());
+          const cells = cellsOf(`${hasMark ? '\ufeff' : ''}${csv(more.map(quote), end, quote)}`, NAMES);
+          if (new Set(names).size < names.length) await expect(cells).rejects.toThrow(/^in\/table has two columns with the name/);
+          else expect(await cells).toEqual(ROWS);
+        },
+      ),
+      { numRuns: Number(process.env['FC_RUNS'] ?? 40) },
+    );
+  });
+
+  it('is read by DuckDB as by the recogniser, or refused, whatever its text', async () => {
+    const refused = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(odd, { minLength: 1, maxLength: 3 }), end, async (more, end) => {
+        const content = csv(more, end);
+        const path = join(temporaryFolder(), 'table');
+        writeFileSync(path, content);
+        try {
+          expect(await cellsOf(content, NAMES)).toEqual(ROWS);
+        } catch (error) {
+          expect(error).toMatchObject({ exitCode: 2, message: expect.stringMatching(/^in\/table/) });
+          refused.add(more.join());
+          return;
+        }
+        const found = await recognise({ path, name: 'in/table' }, store, path);
+        if (!('format' in found && found.format === 'csv')) throw new Error(`recognised as ${found.form}`);
+        const places = Object.fromEntries(found.columns.map((_, i) => [`c${i}`, text]));
+        const scan = readCsv([path], Object.keys(places), found.lineEnd, ['header = false']);
+        const read = Object.keys(places).map((place) => `'=' || coalesce(${place}, '') AS ${place}`);
+        const [header = {}] = await store.rows(`SELECT ${read} FROM ${scan} LIMIT 1`, places);
+        expect(Object.values(header)).toEqual(found.columns.map(({ name }) => `=${name}`));
+      }),
+      // A quotation mark that is never closed, and text after one.
+      {
+        numRuns: Number(process.env['FC_RUNS'] ?? 40),
+        examples: [
+          [['"note'], '\n'],
+          [['"no"te'], '\r\n'],
+        ],
+      },
+    );
+    expect([...refused]).toEqual(expect.arrayContaining(['"note', '"no"te']));
+  });
+
+  it('may have more columns than names, but not more text than a build looks at', async () => {
+    expect(await cellsOf(`${csv(['', '""', ''], '\n')}\n\n`, NAMES)).toEqual(ROWS);
+    await expect(cellsOf(csv(['x'.repeat(2 ** 18)], '\n'), NAMES)).rejects.toThrow('in/table: its first line has more than 256 KB');
+  });
+
+  it('is refused beside another file, too', async () => {
+    const header =
+      'rune_id,rune_number,rune_name,rune_spaced_name,address,receiver_address,amount,operation,block_hash,block_height,tx_id,tx_index,vout,output,timestamp';
+    const row = (height: number) => `1:0,0,A,A,,,1,mint,${hex(`${height}`)},${height},${hex(`tx ${height}`)},0,,,5`;
+    const whole = `${header},"a\nnote"\r\n${row(5)},x\r\n`;
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.csv': whole, 'in/b.csv': `,${header}\n0,${row(6)}\n`, 'in/c.csv': `${header}\r${row(7)}\r` });
+    const { manifest } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')] });
+    expect([manifest.records, manifest.heights]).toEqual([3, [[5, 7]]]);
+    expect(await refusal({ 'a.csv': whole, 'b.csv': `${header},"note\n${row(6)},x\n` })).toMatch(
+      /^in\/b\.csv: column 16 of its first line is not valid CSV: "\\"note/,
+    );
+  });
+});
+
+describe('the columns of every form', () => {
+  it('have different names, also if their case differs', async () => {
+    for (const name of ['address', 'ADDRESS']) {
+      const written = await parquet(1, { [name.replace('A', 'B').replace('a', 'b')]: "'other'" }, ', COMPRESSION uncompressed');
+      const twice = Buffer.from(written.toString('latin1').replaceAll(/bddress|BDDRESS/g, name), 'latin1');
+      expect(await refusal({ 'a.parquet': twice })).toBe(`in/a.parquet has two columns with the name "${name}" | Remove one of them.`);
+    }
+    const twice = ndjson([one]).replace('"amount"', '"amount":"7","amount"');
+    expect(await refusal({ 'a.ndjson': ndjson([other]) + twice })).toMatch(/^in\/a\.ndjson is broken JSON: .*has duplicate key "amount"/);
+    // Keys of JSON that differ in case are different keys.
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson([one]).replace('"amount"', '"Amount":"7","amount"') });
+    expect((await testBuild(join(work, 'out'), { inputs: [join(work, 'in')] })).manifest.records).toBe(1);
+  });
+
+  it('may have any type in Parquet without values, and with values only a type that keeps them', async () => {
+    const TYPES: readonly (readonly [type: string, value: string, fields?: 'numbers' | 'all'])[] = [
+      ['DOUBLE', '1.5'],
+      ['FLOAT', '1.5'],
+      ['BOOLEAN', 'true'],
+      ['JSON', `'"a"'`],
+      ['BLOB', `'a'`],
+      ['VARCHAR[]', `['a']`],
+      ['STRUCT(a VARCHAR)', `{a: 'a'}`],
+      ['MAP(VARCHAR, VARCHAR)', `MAP {'a': 'a'}`],
+      ['TIMESTAMP', 'now()'],
+      ['DATE', 'today()'],
+      ['INTERVAL', `'1 day'`],
+      ['UUID', 'uuid()'],
+      ['HUGEINT', '5'],
+      ['UTINYINT', '5', 'numbers'],
+      ['DECIMAL(38, 0)', '5', 'numbers'],
+      ['VARCHAR', `'5'`, 'all'],
+    ];
+    for (const column of ['address', 'amount', 'output', 'vout']) {
+      for (const [type, value, fields] of TYPES) {
+        const read = async (value: string) =>
+          cellsOf(await parquet(2, { [column]: `CASE WHEN range = 1 THEN (${value})::${type} END` }), [column]);
+        const what = `${column} ${type}`;
+        expect(await read('NULL'), what).toEqual([[undefined], [undefined]]);
+        if (fields === 'all' || (fields === 'numbers' && ['amount', 'vout'].includes(column)))
+          expect(await read(value), what).toEqual([[undefined], ['5']]);
+        else
+          await expect(read(value), what).rejects.toMatchObject({
+            exitCode: 2,
+            message: expect.stringMatching(`^in/table: column ${column} has the type "[^"]+", but its values must be `),
+          });
+      }
+      const missing = await parquet(2, { [column]: `CASE WHEN range = 1 THEN 'NaN'::FLOAT END` });
+      expect(await cellsOf(missing, [column])).toEqual([[undefined], [undefined]]);
+    }
   });
 });
 

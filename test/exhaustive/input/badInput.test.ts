@@ -418,16 +418,16 @@ describe('a file that', () => {
       /^in\/a\.parquet is broken Parquet: No magic bytes found/,
     );
     const { message } = await refusal({ 'a.parquet': readFileSync(join(folder, 'double.parquet')) });
-    expect(message).toBe('in/a.parquet: column number is DOUBLE, which cannot store its values exactly');
+    expect(message).toBe('in/a.parquet: column number has the type "DOUBLE", but its values must be an integer, DECIMAL or text (VARCHAR)');
     const again = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: folder });
     await again.run(`COPY (SELECT ${columns.join(', ').replace("'1' AS name", "['a'] AS name")}) TO '${folder}/list.parquet'`);
     await again.run(`COPY (SELECT ${columns.join(', ')}, 5 AS file_row_number) TO '${folder}/number.parquet'`);
     again.close();
     expect((await refusal({ 'a.parquet': readFileSync(join(folder, 'list.parquet')) })).message).toBe(
-      'in/a.parquet: column name is VARCHAR[], not a single value',
+      'in/a.parquet: column name has the type "VARCHAR[]", but its values must be text (VARCHAR)',
     );
     expect((await refusal({ 'a.parquet': readFileSync(join(folder, 'number.parquet')) })).message).toBe(
-      'in/a.parquet has a column file_row_number, which DuckDB reserves',
+      'in/a.parquet has a column file_row_number, whose name is reserved',
     );
   });
 });
