@@ -6,6 +6,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EDQUOT: 'The disk quota is used up. Free some space, or choose another disk with --out and --cache. Then build again.',
   EACCES: 'This user may not read or write there. Change the permissions, or choose another folder with --out.',
   EPERM: 'This user may not read or write there. Change the permissions, or choose another folder with --out.',
+  EIO: 'The disk failed. Check it, or choose another disk with --out and --cache.',
   EROFS: 'The file system is read-only. Choose another folder with --out.',
   EMFILE: 'Too many files are open. Raise the limit (ulimit -n) and build again.',
   ENFILE: 'Too many files are open on this machine. Build again when it is less busy.',

@@ -15,12 +15,16 @@ export const isDuckDBError = (error: unknown): boolean =>
 
 export const isOutOfMemory = (message: string): boolean => /^Out of Memory Error/.test(message);
 
+/** True if a disk failed to read, write or sync data. */
+export const isDiskFailure = (error: unknown): boolean =>
+  codeOf(error) === 'EIO' || /Input\/output error|fsync failed/i.test(messageOf(error));
+
 /**
  * True for an error about a full disk. DuckDB reserves nine tenths of the free space for spilled data. If this is used up,
  * DuckDB reports too little memory for data that it "failed to offload".
  */
 export const isDiskFull = (error: unknown): boolean =>
-  codeOf(error) === 'ENOSPC' || /No space left|ould not write|failed to offload/.test(messageOf(error));
+  codeOf(error) === 'ENOSPC' || (!isDiskFailure(error) && /No space left|ould not write|failed to offload/.test(messageOf(error)));
 
 export const isLocked = (message: string): boolean => /could not set lock|conflicting lock|used by another process/i.test(message);
 

@@ -2,7 +2,7 @@
 import { lstatSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BuildError, CliError, LockedError } from '../errors.ts';
-import { firstLineOf, isLocked, isUnwritable, lockOwner } from './duckdbErrors.ts';
+import { firstLineOf, isDiskFailure, isLocked, isUnwritable, lockOwner } from './duckdbErrors.ts';
 import { literal, type Store } from './store.ts';
 
 export interface DatabaseFile {
@@ -33,13 +33,15 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
        ATTACH ${literal(resolve(path))} AS ${name} (RECOVERY_MODE NO_WAL_WRITES)`,
     );
   } catch (error) {
-    const message = firstLineOf(error).replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '');
+    const message = firstLineOf(error).replace(/^(?:the disk of the cache folder is full: |a disk failed: )?(?:IO Error: )?/, '');
     if (isLocked(message)) {
       const pid = lockOwner(message);
       throw new LockedError(`another ${worker} is using ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
         'Wait until it ends, or use another folder.',
       ]);
     }
+    if (isDiskFailure(error))
+      throw new BuildError(`${what} cannot be used, because its disk failed: ${message}`, ['Check the disk, or use another folder.']);
     if (isUnwritable(message))
       throw new BuildError(`${what} cannot be written: ${message}`, ['Free some space, change its permissions, or use another folder.']);
     throw error;

@@ -8,7 +8,7 @@ import { textDecoder } from '@duckdb/node-api/lib/vectors/dataAccessors.js';
 import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, hasTooManyFiles, messageOf } from '../errors.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { firstLineOf, isDiskFull, isOutOfMemory } from './duckdbErrors.ts';
+import { firstLineOf, isDiskFailure, isDiskFull, isOutOfMemory } from './duckdbErrors.ts';
 import { type ColumnTypes, definitionOf, Table } from './table.ts';
 
 /**
@@ -316,9 +316,10 @@ function isEnd(chunk: DuckDBDataChunk): boolean {
   return true;
 }
 
-/** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
+/** Throws a BuildError when a disk fails, or when memory, disk space or file handles are used up. Rethrows any other error. */
 function explainResources(error: unknown): never {
   const first = firstLineOf(error);
+  if (isDiskFailure(error)) throw new BuildError(`a disk failed: ${first}`, ['Check the disk, or use folders on another disk.']);
   if (isDiskFull(error))
     throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
   if (isOutOfMemory(first))

@@ -1,7 +1,11 @@
-/** Errors for files that cannot be read: an InputError, or a BuildError if the machine lacks memory or file handles. */
+/**
+ * Errors for files that cannot be read: an InputError, or a BuildError if the disk fails, or if the machine lacks memory
+ * or file handles.
+ */
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
 
 const MACHINE: Readonly<Record<string, string>> = {
+  EIO: 'The disk failed to read it. Check the disk.',
   EMFILE: 'Too many files are open: raise the limit (ulimit -n) and build again.',
   ENFILE: 'Too many files are open on this machine. Build again when it is less busy.',
   ENOMEM: 'This machine has no memory left. Build again when it is less busy.',

@@ -10,7 +10,7 @@
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { removeIfPossible, unusableCache } from '../../disk/scratchFolder.ts';
-import { firstLineOf, isDamage, isDuckDBError, isFileError } from '../../duckdb/duckdbErrors.ts';
+import { firstLineOf, isDamage, isDiskFailure, isDuckDBError, isFileError } from '../../duckdb/duckdbErrors.ts';
 import { attachDatabase } from '../../duckdb/lockDatabase.ts';
 import { literal, type Store, text } from '../../duckdb/store.ts';
 import { type ColumnTypes, columns, definitionOf, Table } from '../../duckdb/table.ts';
@@ -175,7 +175,12 @@ export class State extends StateTables {
   /** Writes all changes to the file. The state then describes the output with this manifest. */
   async commit(manifest: string): Promise<void> {
     const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
-    await this.#store.run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); CHECKPOINT state`);
+    await this.#store
+      .run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); CHECKPOINT state`)
+      .catch((error: unknown) => {
+        // Messages about a failed sync do not name the file.
+        throw this.#cache !== undefined && isDiskFailure(error) ? unusableCache(this.#cache, error) : error;
+      });
     this.#isBlank = false;
   }
 

@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../disk/sync.ts';
-import { firstLineOf, isDiskFull } from '../../duckdb/duckdbErrors.ts';
+import { firstLineOf, isDiskFailure, isDiskFull } from '../../duckdb/duckdbErrors.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { CliError, codeOf, messageOf } from '../../errors.ts';
@@ -126,7 +126,7 @@ export class RowFiles {
     try {
       return await writeParquet(this.#folder, rows, this.#store);
     } catch (error) {
-      if (error instanceof CliError && !isDiskFull(error)) throw error;
+      if (error instanceof CliError && !isDiskFull(error) && !isDiskFailure(error)) throw error;
       throw writeError(this.#folder, new Error(firstLineOf(error)));
     }
   }

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
-import { firstLineOf, isDiskFull, isWrongValue } from '../../duckdb/duckdbErrors.ts';
+import { firstLineOf, isDiskFailure, isDiskFull, isWrongValue } from '../../duckdb/duckdbErrors.ts';
 import { readFiles, readParquetFooter } from '../../duckdb/readFilesSql.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../../errors.ts';
@@ -235,7 +235,7 @@ export class DatabaseSource implements Source {
   /** Rethrows an error of a conversion, with advice for a full disk, a wrong type or a damaged file of runes. */
   #explainConversion(error: unknown, table: string, kept: string | undefined): never {
     const { folder } = this.options;
-    if (isDiskFull(error)) throw writeError(folder, error);
+    if (isDiskFull(error) || isDiskFailure(error)) throw writeError(folder, error);
     const first = firstLineOf(error);
     if (error instanceof CliError) throw error;
     if (kept !== undefined && first.includes(kept))
