@@ -69,9 +69,29 @@ const REFUSAL_BYTES = 64 * 1024;
 /** Reason for the abort of a request whose answer was read. Without a reason, each abort would create an error. */
 const ENDED = new Error('the request has ended');
 
-const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, br: createBrotliDecompress };
+/** Content codings that requests accept. */
+export const ENCODINGS = 'gzip, br';
 
-export const ENCODINGS = Object.keys(DECODERS).join(', ');
+/** Decoders by content coding. Servers may write gzip by its old name x-gzip (RFC 9110, 8.4.1.3). */
+const DECODERS: ReadonlyMap<string, () => Duplex> = new Map([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['br', createBrotliDecompress],
+]);
+
+/**
+ * Returns the decoders for a Content-Encoding header, which lists the codings in the order in which they were applied,
+ * in any case. Returns undefined for an unknown coding, and for more than two codings.
+ */
+function decodersOf(header: string): Duplex[] | undefined {
+  const codings = header
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  const decoders = codings.flatMap((coding) => DECODERS.get(coding) ?? []);
+  return decoders.length < codings.length || codings.length > 2 ? undefined : decoders.reverse().map((create) => create());
+}
 
 export class Transport {
   readonly #agent: Agent;
@@ -115,12 +135,17 @@ export class Transport {
       response.body.on('error', () => undefined);
       const answer = { status: response.statusCode, headers: textsOf(response.headers) };
       const isWanted = answer.status === 200;
-      const decoder = DECODERS[answer.headers['content-encoding'] ?? ''];
       const chunks: Buffer[] = [];
       const length = Number(answer.headers['content-length'] ?? 0);
       if (isWanted && sink === undefined && length > limit) throw new TooLargeError(length, limit);
+      const encoding = answer.headers['content-encoding'] ?? '';
+      const decoders = decodersOf(encoding);
+      if (isWanted && decoders === undefined)
+        throw new PassingError(`has the content encoding ${JSON.stringify(encoding.slice(0, 60))}, which is not one of ${ENCODINGS}`);
       size = 0;
-      for await (const chunk of (decoder ? pipeline(response.body, decoder(), () => undefined) : response.body) as AsyncIterable<Buffer>) {
+      const parts =
+        decoders === undefined || decoders.length === 0 ? response.body : pipeline([response.body, ...decoders], () => undefined);
+      for await (const chunk of parts as AsyncIterable<Buffer>) {
         size += chunk.length;
         if (isWanted && sink !== undefined) sink(chunk);
         else if (isWanted && size > limit) throw new TooLargeError(size, limit);

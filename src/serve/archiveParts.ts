@@ -24,7 +24,7 @@ export async function partOf(path: string, response: Response, offset: number, l
  */
 function startsAt(response: Response, offset: number): boolean {
   const range = response.headers.get('content-range');
-  return range === null || range.startsWith(`bytes ${offset}-`);
+  return range === null || range.toLowerCase().startsWith(`bytes ${offset}-`);
 }
 
 async function bytesOf({ body }: Response, skip: number, length: number): Promise<Uint8Array | undefined> {

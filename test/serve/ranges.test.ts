@@ -84,6 +84,7 @@ describe('a Range header', () => {
     ['bytes=9-9', 10, { start: 9, end: 9 }],
     ['bytes= 2 - 3', 10, { start: 2, end: 3 }],
     ['bytes=-3', 10, { start: 7, end: 9 }],
+    ['BYTES=0-0', 10, { start: 0, end: 0 }],
     ['bytes=-3', 0, undefined],
     ['bytes=0-', 0, undefined],
     ['bytes=10-', 10, undefined],

@@ -78,7 +78,7 @@ export function fileServer(
     if (first === undefined || last === undefined) return new Response(new Uint8Array(content));
     if (Number(first) >= content.length) return new Response(null, { status: 416 });
     const part = content.subarray(Number(first), Number(last) + 1);
-    const headers = { 'content-range': `bytes ${first}-${Number(first) + part.length - 1}/${content.length}` };
+    const headers = { 'content-range': `Bytes ${first}-${Number(first) + part.length - 1}/${content.length}` };
     return new Response(new Uint8Array(part), { status: 206, headers });
   };
   return { fetchFile, asked };

@@ -92,7 +92,7 @@ export const FAULTS = {
   stopping: { status: 503, body: '' },
   reset: { reset: true },
   redirect: { status: 302, headers: { location: 'https://elsewhere.example/' } },
-  html: { status: 200, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>Router</title>' },
+  html: { status: 200, headers: { 'content-type': 'Text/HTML' }, body: '<!doctype html><title>Router</title>' },
   forbidden: { status: 403 },
 } as const satisfies Readonly<Record<string, Fault>>;
 
@@ -122,7 +122,8 @@ const text = (status: number, message: string): Reply => ({
 });
 const json = (value: unknown, status = 200): Reply => ({
   status,
-  headers: { 'content-type': 'application/json' },
+  // Types of media are in any case (RFC 9110, 8.3.1).
+  headers: { 'content-type': 'Application/JSON' },
   body: Buffer.from(`${JSON.stringify(value)}\n`),
 });
 const bare = (status: number): Reply => ({ status, headers: {}, body: new Uint8Array() });

@@ -95,7 +95,7 @@ export async function checkPlainRanges(port: number, dist: string): Promise<void
 
 /** Checks that a browser that opens a wrong path gets a page. Other programs, and wrong paths of the API, get JSON. */
 export async function checkErrorPages(host: Host): Promise<void> {
-  const accept = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+  const accept = { accept: 'Text/HTML,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
   const noStore = { 'cache-control': 'no-store' };
   for (const target of ['/nothing', '/block/840000', '/docs/nothing?x=1']) {
     const page = await host.send('GET', target, accept);

@@ -173,7 +173,7 @@ export class Calls {
       ]);
     if (status === 403) throw this.#forbidden(status);
     // The node reports errors of a method as JSON too, but with a status such as 500.
-    const isJson = /^application\/json\b/.test(answer.headers['content-type'] ?? '');
+    const isJson = /^application\/json\b/i.test(answer.headers['content-type'] ?? '');
     if (!isJson) this.#refuse(answer, hide);
     if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
     if (sink !== undefined && status === 200) return parsed(undefined, schema);
@@ -201,7 +201,7 @@ export class Calls {
       throw new InputError(`${this.name} redirects to ${quoted(hide(headers['location'] ?? ''))}`, [
         'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',
       ]);
-    if (status === 200 && /^text\/html\b/.test(headers['content-type'] ?? '')) throw this.wrongServer('answers with a web page');
+    if (status === 200 && /^text\/html\b/i.test(headers['content-type'] ?? '')) throw this.wrongServer('answers with a web page');
   }
 
   wrongServer(why: string): WrongServerError {

@@ -111,7 +111,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
 
 /** True for a 403 that means a missing object, as S3 sends it for a bucket that allows reading but not listing. */
 const isMissingObject = (response: Response, body: string): boolean =>
-  /^application\/xml\b/.test(response.headers.get('content-type') ?? '') && /<Error>\s*<Code>AccessDenied<\/Code>/.test(body);
+  /^application\/xml\b/i.test(response.headers.get('content-type') ?? '') && /<Error>\s*<Code>AccessDenied<\/Code>/.test(body);
 
 function parse(text: string): unknown {
   try {

@@ -10,8 +10,8 @@ export type WantedRange =
  */
 export const isReadByRanges = (path: string): boolean => path.endsWith('.parquet') || path.endsWith('.bin');
 
-/** A Range header with one range. Allows spaces between tokens. */
-const RANGE = /^ *bytes *= *(?:([0-9]{1,15}) *- *([0-9]{1,15})?|- *([0-9]{1,15})) *$/;
+/** A Range header with one range. Allows spaces between tokens, and any case. */
+const RANGE = /^ *bytes *= *(?:([0-9]{1,15}) *- *([0-9]{1,15})?|- *([0-9]{1,15})) *$/i;
 
 /** Parses a Range header. Undefined for a missing or malformed header, several ranges, or another unit than bytes. */
 export function wantedRange(header: string | null | undefined): WantedRange | undefined {

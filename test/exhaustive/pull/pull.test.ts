@@ -392,9 +392,11 @@ describe('a server that fails', () => {
   });
 });
 
-describe.each([
+describe.each<[string, (body: string | Uint8Array) => Uint8Array]>([
   ['gzip', gzipSync],
+  ['X-GZip', gzipSync],
   ['br', brotliCompressSync],
+  ['identity,Br , GZIP', (body) => gzipSync(brotliCompressSync(body))],
 ])('an answer that is compressed with %s', (encoding, compress) => {
   const clientOf = (retries: number) =>
     new Client({
@@ -402,11 +404,11 @@ describe.each([
       ...{ retries, signal: new AbortController().signal },
     });
   /** Serves a body of any length. Returns the server's URL, and a function that returns a header of the request. */
-  async function serve(body: Uint8Array): Promise<{ url: string; asked: () => string | undefined; close: () => void }> {
+  async function serve(body: Uint8Array, coding = encoding): Promise<{ url: string; asked: () => string | undefined; close: () => void }> {
     let asked: string | undefined;
     const encoded = createServer((request, response) => {
       asked = String(request.headers['accept-encoding']);
-      response.writeHead(200, { 'content-encoding': encoding }).end(body);
+      response.writeHead(200, { 'content-encoding': coding }).end(body);
     }).listen(0, '127.0.0.1');
     await once(encoded, 'listening');
     return {
@@ -419,7 +421,13 @@ describe.each([
   it('is read', async () => {
     const { url, asked, close } = await serve(compress('{"a":1}'));
     expect((await clientOf(0).get(url, JSON.parse)).body).toEqual({ a: 1 });
-    expect(asked()).toContain(encoding);
+    expect(asked()).toBe('gzip, br');
+    close();
+  });
+
+  it('is refused if it has another encoding, too', async () => {
+    const { url, close } = await serve(compress('{"a":1}'), `${encoding}, deflate`);
+    await expect(clientOf(1).get(url, JSON.parse)).rejects.toThrow(/ has the content encoding ".*, deflate", which is not one of gzip, br/);
     close();
   });
 
