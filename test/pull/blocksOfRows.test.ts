@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { digestOfRecords } from '../../src/contract/blockDigest.ts';
 import type { ActivityRecord } from '../../src/contract/recordJson.ts';
 import { Store } from '../../src/duckdb/store.ts';
+import { columns } from '../../src/duckdb/table.ts';
 import { blocksOfRows, runesOfRows } from '../../src/rows/blocksOfRows.ts';
 import { firstUnbalanced } from '../../src/rows/firstUnbalanced.ts';
 import { copyTable, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
@@ -127,4 +128,36 @@ it.each([
     FROM (VALUES ${moves.join(', ')}) AS t(operation, amount, address)) TO '${path}' (FORMAT parquet)`);
   const [, runes] = await write(50);
   expect(await firstUnbalanced(path, await runesOfRows(path, runes, store), store)).toBe(expected);
+});
+
+it.each([
+  ['send 9, receive 9', true],
+  ['send 9, receive 8', false],
+  ['send 9, receive 10', false],
+  ['send 9, receive 4, receive 5', true],
+  ['mint 7, receive 7', true],
+  ['mint 7, receive 6', false],
+  ['mint 7', false],
+  ['mint 7, burn 7', true],
+  ['mint 7, burn 8', true],
+  ['mint 7, receive 5, burn 2', true],
+  ['mint 7, receive 5, burn 1', false],
+  ['etching, receive 100', true],
+  ['etching, receive 99', false],
+])('the rows "%s" of a transaction conserve a rune: %s', async (rows, isRight) => {
+  const cells = rows.split(', ').map((row) => row.split(' '));
+  const values = cells.map(
+    ([operation, amount], i) => `(5, 1, ${i}, '1:1', '${operation}', ${amount ? `'${amount}'` : 'NULL'}, NULL::VARCHAR)`,
+  );
+  const path = join(folder, `${rows}.parquet`);
+  await store.run(
+    `COPY (FROM (VALUES ${values.join(', ')}) v(block_height, tx_index, event_index, rune_id, operation, amount, address)) TO '${path}'`,
+  );
+  const runes = await store.table(
+    'runes',
+    columns('id VARCHAR, divisibility BIGINT, premine VARCHAR, rune_json VARCHAR'),
+    `SELECT '1:1' AS id, 0 AS divisibility, '100' AS premine, '' AS rune_json`,
+  );
+  const expected = isRight ? undefined : 'block 5 does not conserve rune 1:1 in its transaction 1';
+  expect(await firstUnbalanced(path, runes, store)).toBe(expected);
 });

@@ -430,3 +430,21 @@ describe('a damaged block', () => {
     expect(() => read(repeated)).toThrow(/merkle root/);
   });
 });
+
+it('mints succeed from the start height to the block below the end height, by height or by offset', () => {
+  // Tags 12 and 14 are heights of start and end, 16 and 18 the offsets from the etching in block 1.
+  for (const terms of [
+    [12, 3, 14, 5],
+    [16, 2, 18, 4],
+    [12, 3, 16, 1, 14, 9, 18, 4],
+  ]) {
+    const chain = new MemoryChain(NETWORKS.regtest);
+    const inputs = [{ outpoint: outpointOf('11'.repeat(32), 0) }];
+    chain.add(blockBytes(1, [{ inputs, outputs: [messageScript([2, 3, 8, 9, 10, 7, ...terms]), taproot(1)] }]), 1);
+    for (const height of [2, 3, 4, 5, 6]) {
+      const mint = { inputs: [{ outpoint: outpointOf('22'.repeat(32), height) }], outputs: [messageScript([20, 1, 20, 1]), taproot(1)] };
+      const minted = chain.add(blockBytes(height, [mint]), height).rows.some(({ operation }) => operation === 'mint');
+      expect([terms, height, minted]).toEqual([terms, height, height === 3 || height === 4]);
+    }
+  }
+});
