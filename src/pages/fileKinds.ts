@@ -36,7 +36,27 @@ export interface FileKind {
   readonly isSent?: false;
 }
 
-export const BUILD_FILES: readonly FileKind[] = [
+/** The files below `runes/`. Hosts send all of them. */
+const API_FILES: readonly FileKind[] = [
+  { path: STATUS_PATH },
+  { path: MANIFEST_PATH },
+  { path: 'runes/v1/digests/840000.json', pattern: /^runes\/v1\/digests\/[0-9]+\.json$/ },
+  { path: STATS_PATH },
+  { path: 'runes/v1/stats/840000.json', pattern: /^runes\/v1\/stats\/[0-9]+\.json$/ },
+  { path: 'runes/v1/search/do.json', pattern: /^runes\/v1\/search\/[a-z]{1,2}(?:\/[a-z])*\.json$/ },
+  { path: 'runes/v1/changes/840000.json', pattern: /^runes\/v1\/changes\/(?:[0-9]+|index)\.json$/ },
+  { path: LATEST_PATH },
+  { path: FEED_PATH },
+  {
+    path: 'runes/v1/blocks/840000.json',
+    pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
+    when: 'files',
+  },
+];
+
+// The tables below are marked as pure, so that the bundler can leave them out of the client.
+
+export const BUILD_FILES: readonly FileKind[] = /* @__PURE__ */ (() => [
   { path: LANDING_PATH },
   { path: 'explorer.js' },
   { path: 'explorer.css' },
@@ -55,43 +75,30 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'proofs.js' },
   { path: 'pending.js' },
   { path: 'client.d.ts' },
-  { path: NOT_FOUND_PATH, isSent: false },
-  { path: '404.json', isSent: false },
-  { path: MARKER_PATH, isSent: false },
-  { path: STATUS_PATH },
-  { path: MANIFEST_PATH },
-  { path: 'runes/v1/digests/840000.json', pattern: /^runes\/v1\/digests\/[0-9]+\.json$/ },
-  { path: STATS_PATH },
-  { path: 'runes/v1/stats/840000.json', pattern: /^runes\/v1\/stats\/[0-9]+\.json$/ },
-  { path: 'runes/v1/search/do.json', pattern: /^runes\/v1\/search\/[a-z]{1,2}(?:\/[a-z])*\.json$/ },
-  { path: 'runes/v1/changes/840000.json', pattern: /^runes\/v1\/changes\/(?:[0-9]+|index)\.json$/ },
-  { path: LATEST_PATH },
-  { path: FEED_PATH },
+  { path: NOT_FOUND_PATH, isSent: false as const },
+  { path: '404.json', isSent: false as const },
+  { path: MARKER_PATH, isSent: false as const },
+  ...API_FILES,
   {
     path: 'rows/840000-840099-3fa04c1b0d5e6f72.parquet',
     pattern: /^rows\/(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}\.parquet$/,
-    when: 'parquet',
+    when: 'parquet' as const,
   },
-  { path: 'rows/index-97c1d2e3f4a5b6c7.json', pattern: /^rows\/index-[0-9a-f]{16}\.json$/, when: 'parquet' },
-  {
-    path: 'runes/v1/blocks/840000.json',
-    pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
-    when: 'files',
-  },
+  { path: 'rows/index-97c1d2e3f4a5b6c7.json', pattern: /^rows\/index-[0-9a-f]{16}\.json$/, when: 'parquet' as const },
   {
     path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3.bin',
     pattern: /^archive\/[0-9a-f]{64}\.bin$/,
-    when: 'archive',
+    when: 'archive' as const,
   },
-];
+])();
 
 export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
   pattern === undefined ? path === file : pattern.test(file);
 
-const FIXED = BUILD_FILES.filter(({ pattern }) => pattern === undefined).map(({ path }) => path);
+const FIXED = /* @__PURE__ */ BUILD_FILES.filter(({ pattern }) => pattern === undefined).map(({ path }) => path);
 
 /** The folders of a build whose names do not depend on the build's data. */
-export const FOLDERS: readonly string[] = [
+export const FOLDERS: readonly string[] = /* @__PURE__ */ (() => [
   ...new Set([
     ...FIXED.flatMap((path) =>
       path
@@ -103,15 +110,18 @@ export const FOLDERS: readonly string[] = [
     ARCHIVE_FOLDER,
     ROWS_FOLDER,
   ]),
-];
+])();
 
-const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
+const SENT = /* @__PURE__ */ BUILD_FILES.filter(({ isSent = true }) => isSent);
 
 /**
  * True for a path at which hosts send a file of the build. Only the local server also sends files that the owner of the
  * folder has added.
  */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
+
+/** True for such a path below `runes/`. */
+export const isApiFile = (path: string): boolean => API_FILES.some((kind) => isOfKind(kind, path));
 
 /**
  * Returns the path of the HTML page for the folder `/` or `/docs/`. Undefined for any other path. `pathname` begins

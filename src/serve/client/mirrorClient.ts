@@ -6,7 +6,7 @@
  * (test/exhaustive/clientTypes.test.ts).
  */
 import { MissingFileError } from '../../pages/fileAccess.ts';
-import { isBuiltFile } from '../../pages/fileKinds.ts';
+import { isApiFile } from '../../pages/fileKinds.ts';
 import { MirrorReader } from '../../pages/mirrorReader.ts';
 import type { AnswerFromLists } from '../../pages/optionalEndpoints.ts';
 import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errorBodies.ts';
@@ -300,7 +300,7 @@ export class Mirror {
     if (answer.kind === 'window') return { status: 200, body: answer.body };
     if (answer.kind === 'refusal') return refusalBody(answer);
     const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
-    const body = isBuiltFile(path) ? await files.file(path) : undefined;
+    const body = isApiFile(path) ? await files.file(path) : undefined;
     return body === undefined ? notFound('GET', target) : { status: 200, body };
   }
 
