@@ -35,6 +35,10 @@ export interface Files<File extends OpenFile> {
  */
 export class MissingFileError extends Error {
   override readonly name = 'MissingFileError';
+  /** Makes `instanceof` compare names, because each bundle of this program has its own class. */
+  static override [Symbol.hasInstance](value: unknown): value is MissingFileError {
+    return value instanceof Error && value.name === 'MissingFileError';
+  }
   constructor(path: string, what = 'is missing from the build') {
     super(`${path} ${what}`);
   }

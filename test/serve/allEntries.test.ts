@@ -2,8 +2,9 @@
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
-import { Mirror, MirrorError, type Page, type WindowQuery } from '../../src/serve/client/mirrorClient.ts';
+import type { Page, WindowQuery } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { Mirror, MirrorError } from '../support/bundledClient.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';
 import { ndjson, record } from '../support/records.ts';

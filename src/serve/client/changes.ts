@@ -23,13 +23,28 @@ const ATTEMPTS = 4;
 
 type Listed = Point & { readonly sha256: string };
 
-/** Yields changes (`Mirror.changes`). Rejects with a `failure`, a MissingFileError, or the errors of `mirror`. */
-export async function* followChanges(query: ChangesQuery, mirror: FollowedMirror): AsyncGenerator<Change, void, undefined> {
-  const { since = [], addresses, intervalMs = INTERVAL_MS, signal } = query;
+/**
+ * Yields changes (`Mirror.changes`). Rejects with a `failure`, a MissingFileError, or the errors of `mirror`. Throws a
+ * TypeError for a malformed query.
+ */
+export function followChanges(query: ChangesQuery, mirror: FollowedMirror): AsyncGenerator<Change, void, undefined> {
+  const { since = [], addresses } = query;
+  const known = [since].flat().map(({ height, hash }) => ({ height, hash }));
+  const wrong = known.find(({ height, hash }) => !Number.isSafeInteger(height) || height < 0 || typeof hash !== 'string');
+  if (wrong !== undefined) throw new TypeError(`since must have heights and hashes of blocks, not ${wrong.height} and ${wrong.hash}`);
   const wanted = addresses && new Set(addresses.map((address) => parseAddress(address).value));
-  /** Blocks that the caller knows, ascending. */
-  let known = [since].flat().map(({ height, hash }) => ({ height, hash }));
   known.sort((a, b) => a.height - b.height);
+  return changesAfter(known, wanted, query, mirror);
+}
+
+/** Yields changes. `since` has the blocks that the caller knows, ascending. */
+async function* changesAfter(
+  since: readonly Point[],
+  wanted: ReadonlySet<string | undefined> | undefined,
+  { intervalMs = INTERVAL_MS, signal }: ChangesQuery,
+  mirror: FollowedMirror,
+): AsyncGenerator<Change, void, undefined> {
+  let known = since;
   let last: string | undefined;
   for (let failures = 0; ; ) {
     signal?.throwIfAborted();

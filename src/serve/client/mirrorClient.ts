@@ -249,26 +249,29 @@ export class Mirror {
       file: (path: string, sha256: string) => this.#orMirrorError(files.file(path, sha256), signal),
       failure: (status: number, error: string, message: string) => new MirrorError(status, error, message),
     };
-    try {
-      yield* followChanges(query, mirror);
-    } catch (error) {
-      throw unlessMissing(error);
-    }
+    yield* this.#steps(followChanges(query, mirror), signal);
   }
 
   async *runes({ signal }: Cancellable = {}): AsyncGenerator<RuneName, void, undefined> {
     signal?.throwIfAborted();
     const { openRuneNames } = await this.#orMirrorError(import('./lists.js'), signal);
-    try {
-      const opened = await this.#orMirrorError(this.#reader.withLists('etchings', this.#filesFor(signal), openRuneNames), signal);
+    const opening = this.#reader.withLists('etchings', this.#filesFor(signal), openRuneNames);
+    const parts = async function* () {
+      const opened = await opening;
       if (typeof opened === 'string') throw new MirrorError(501, 'Not Implemented', opened);
-      const parts = opened();
-      for (
-        let part = await this.#orMirrorError(parts.next(), signal);
-        part.done !== true;
-        part = await this.#orMirrorError(parts.next(), signal)
-      )
-        yield* part.value;
+      yield* opened();
+    };
+    for await (const part of this.#steps(parts(), signal)) yield* part;
+  }
+
+  /** Yields what `steps` yields. Its errors become MirrorErrors. */
+  async *#steps<T>(steps: AsyncGenerator<T, void, undefined>, signal: AbortSignal | undefined): AsyncGenerator<T, void, undefined> {
+    try {
+      for (;;) {
+        const { done, value } = await this.#orMirrorError(steps.next(), signal);
+        if (done) return;
+        yield value;
+      }
     } catch (error) {
       throw unlessMissing(error);
     }
@@ -310,7 +313,7 @@ export class Mirror {
       return await (signal === undefined ? work : unlessAborted(work, signal));
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      if (error instanceof MissingFileError || !(error instanceof Error)) throw error;
+      if (error instanceof MissingFileError || error instanceof MirrorError || !(error instanceof Error)) throw error;
       const { message, cause } = error instanceof UnreadableError ? error : { message: error.message, cause: error };
       throw new MirrorError(503, 'Service Unavailable', message, { cause });
     }
