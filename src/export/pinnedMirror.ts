@@ -13,6 +13,7 @@ import { MirrorReader } from '../pages/mirrorReader.ts';
 import { Client, isPassing } from '../pull/httpClient.ts';
 import { PassingError } from '../pull/httpConnections.ts';
 import { DEFAULTS } from '../pull/pullRequest.ts';
+import { rangeHeaders } from '../serve/archiveParts.ts';
 import { allEntries } from '../serve/client/allEntries.ts';
 import type { MirrorManifest, Page, WindowQuery } from '../serve/client/client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile } from '../serve/client/clientFiles.ts';
@@ -47,7 +48,8 @@ export class OpenedMirror {
     fetch: typeof globalThis.fetch,
     private readonly agent?: Agent | undefined,
   ) {
-    this.#files = filesAt(new URL(`${url ?? 'http://folder.invalid'}/`.replace(/\/+$/, '/')), fetch);
+    // `fetch` has its own limits of time, and its retries take longer than the client's limit.
+    this.#files = filesAt(new URL(`${url ?? 'http://folder.invalid'}/`.replace(/\/+$/, '/')), fetch, undefined, Number.POSITIVE_INFINITY);
     this.#reader = new MirrorReader({ ...this.#files, open: (path) => this.#open(path) }, answerFromLists, Number.POSITIVE_INFINITY);
   }
 
@@ -165,7 +167,7 @@ function fetchPersistently(agent: Agent, log: Log): typeof globalThis.fetch {
   const onRetry = (why: string) => log.notice(`${why}; trying again`);
   const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
   const request = async (url: string, range: string | null): Promise<Response> => {
-    const response = await fetchOver(url, { dispatcher: agent, headers: range === null ? {} : { range } });
+    const response = await fetchOver(url, { dispatcher: agent, headers: range === null ? {} : rangeHeaders(range) });
     if (isPassing(response.status)) throw new PassingError(`was answered with status ${response.status}`);
     const chunks: Uint8Array[] = [];
     let size = 0;

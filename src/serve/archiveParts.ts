@@ -4,6 +4,12 @@
 export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
 
 /**
+ * Returns the headers of a request for a range. Some hosts compress a range if the client accepts that, and Bun cannot
+ * decompress it.
+ */
+export const rangeHeaders = (range: string) => ({ range, 'accept-encoding': 'identity' });
+
+/**
  * Returns the bytes `offset` to `offset + length - 1` of a file. `response` is the response to a request for this
  * range, or for the complete file. If the host ignores the range and sends the complete file, cuts the range out and
  * does not read the rest. Undefined if the file is missing or shorter. Rejects for any other status, with `path` in the
@@ -44,6 +50,22 @@ async function bytesOf({ body }: Response, skip: number, length: number): Promis
     return bytes;
   } finally {
     await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Returns the text of a response. Calls `count` with the size of each part, and stops reading if `count` throws. */
+export async function textOf({ body }: Response, count: (bytes: number) => void): Promise<string> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+      count(part.value.length);
+      text += decoder.decode(part.value, { stream: true });
+    }
+    return text + decoder.decode();
+  } finally {
+    await reader?.cancel().catch(() => undefined);
   }
 }
 

@@ -6,7 +6,7 @@ import { cpSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import type * as source from '../../src/serve/client/mirrorClient.ts';
@@ -281,6 +281,77 @@ describe('a mirror that is replaced while it is read', () => {
     host.folder = at('broken');
     expect((await new client.Mirror(host.base).get('/runes/v1/blocks/2000007/activity')).status).toBe(503);
     await failure(new client.Mirror(host.base).activity({ block: 2000007 }));
+  });
+});
+
+describe.each(LAYOUTS)('a host that answers without end, layout %s', (layout) => {
+  const QUERY = { block: 2000007 };
+  let paths: ReadonlySet<string>;
+  beforeAll(async () => {
+    host.folder = at(layout);
+    host.asked.length = 0;
+    await new client.Mirror(host.base).activity(QUERY);
+    paths = new Set(host.asked);
+  });
+  beforeEach(() => {
+    host.folder = at(layout);
+  });
+
+  /** Sends bytes until the client leaves. Adds up their number in `sent`. */
+  function sendWithoutEnd(status: number, type: string, begin: string | Buffer, sent: { bytes: number }, response: ServerResponse): true {
+    response.writeHead(status, { 'content-type': type });
+    const part = Buffer.alloc(1024 * 1024, ' ');
+    const send = () => {
+      do sent.bytes += part.length;
+      while (!response.destroyed && response.write(part));
+    };
+    response.on('drain', send);
+    response.write(begin);
+    send();
+    return true;
+  }
+
+  it('is left after 64 MB, whichever file it is, and whatever its status', async () => {
+    for (const [status, path] of [...[...paths].map((one) => [200, one] as const), [403, MANIFEST] as const]) {
+      const sent = { bytes: 0 };
+      host.intercept = (asked, file, response) =>
+        asked === path && sendWithoutEnd(status, 'application/xml', status === 200 && file ? file : '<Error>', sent, response);
+      const answer = await new client.Mirror(host.base).activity(QUERY).catch((error: unknown) => error);
+      // The client knows the sizes of the files of an archive, and leaves when it has that many bytes.
+      if (path.startsWith('archive/')) expect(answer).toMatchObject({ total: 437 });
+      else expect(answer).toMatchObject({ name: 'MirrorError', message: `${path} has more than 67108864 bytes` });
+      expect(sent.bytes).toBeGreaterThan(0);
+      expect([path, sent.bytes < 200 * 1024 * 1024]).toEqual([path, true]);
+    }
+  });
+
+  it('is left after timeoutMs, whichever file it is', async () => {
+    const timeoutMs = 54_321;
+    const { setTimeout: real } = globalThis;
+    const late: (() => void)[] = [];
+    // The timers of the client end when the test says so.
+    vi.stubGlobal('setTimeout', (work: () => void, ms: number) => (ms === timeoutMs ? void late.push(work) : real(work, ms)));
+    // A caller's fetch may not heed signals.
+    const deaf: typeof fetch = (input, { signal: _, ...init } = {}) => fetch(input, init);
+    try {
+      for (const path of paths) {
+        for (const options of [{}, { fetch: deaf }]) {
+          host.intercept = (asked, file, response) => {
+            if (asked !== path) return false;
+            response.write(file?.subarray(0, 10) ?? '', () => {
+              for (const end of late.splice(0)) end();
+            });
+            return true;
+          };
+          const error = await failure(new client.Mirror(host.base, { timeoutMs, ...options }).activity(QUERY));
+          expect(error.message).toBe(`${host.base}/${path} did not arrive within ${timeoutMs} ms`);
+        }
+      }
+    } finally {
+      vi.unstubAllGlobals();
+    }
+    host.intercept = () => false;
+    expect((await new client.Mirror(host.base, { timeoutMs: Number.POSITIVE_INFINITY }).activity(QUERY)).total).toBe(437);
   });
 });
 

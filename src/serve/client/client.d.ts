@@ -333,6 +333,8 @@ export interface MirrorOptions {
      * layout `archive`, a new block or transaction may stay unknown for this time.
      */
     readonly freshMs?: number | undefined;
+    /** Longest time until a file of the mirror has arrived, in milliseconds. 60,000 by default. */
+    readonly timeoutMs?: number | undefined;
     /**
      * Public keys of the operator, as `keygen` prints them. With keys, the client accepts only answers that it can
      * prove by a signature of one of these keys. The mirror must have layout `archive`.

@@ -4,9 +4,10 @@
  * Accepts only complete files of a mirror. For a missing file, a host may answer with a web page, a redirect or a part
  * of the file. None of these answers may be taken for an empty list.
  */
+import { MOST_INFLATED } from '../../format/root.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
 import { MANIFEST_PATH } from '../../pages/filePaths.ts';
-import { inflateText, partOf, rangeOf } from '../archiveParts.ts';
+import { inflateText, partOf, rangeHeaders, rangeOf, textOf } from '../archiveParts.ts';
 
 /** Thrown if a file cannot be read: the host is unreachable, refuses the request, or has no mirror. See `cause`. */
 export class UnreadableError extends Error {}
@@ -27,6 +28,12 @@ const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store'
  */
 const NEAR_BYTES = 2 * 1024;
 
+/** Longest time in milliseconds until a file has arrived. Otherwise a host could answer without end. */
+const TIMEOUT_MS = 60_000;
+
+/** Longest time of a timer in JavaScript. A longer one would end at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** File whose content is in memory. */
 export interface ReadFile extends OpenFile {
   readonly content: string;
@@ -45,24 +52,30 @@ export interface MirrorFiles extends Files<ReadFile> {
  * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part
  * of a file share one request. Without a signal, each read sends its own request. A server may use this reader for
  * several incoming requests, and on some platforms an incoming request cannot wait for a read that another request has
- * started.
+ * started. A file that takes longer than `timeoutMs` is unreadable.
  */
-export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
+export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal, timeoutMs = TIMEOUT_MS): MirrorFiles {
   /**
    * Fetches a file. Resolves to undefined if the host does not have it. `take` reads the content of a successful
    * response.
    */
   const get = async <Content>(path: string, init: RequestInit, take: (response: Response) => Promise<Content>) => {
     const { href } = new URL(path, base);
+    const stop = new AbortController();
+    const forward = () => stop.abort(signal?.reason);
+    const late = () => stop.abort(new UnreadableError(`${href} did not arrive within ${timeoutMs} ms`));
+    const timer = setTimeout(late, Math.min(timeoutMs, LONGEST_TIMER_MS));
+    if (signal?.aborted) forward();
+    signal?.addEventListener('abort', forward);
+    const answer = async () => {
+      const response = await fetch(href, { ...init, signal: stop.signal });
+      if (response.ok) return take(response);
+      const { status } = response;
+      if (status === 404 || status === 416 || (status === 403 && isMissingObject(response, await textIn(path, response)))) return undefined;
+      throw new UnreadableError(`${href} was answered with status ${status}`);
+    };
     try {
-      const response = await fetch(href, signal === undefined ? init : { ...init, signal });
-      if (response.ok) return await take(response);
-      if (response.status === 404 || response.status === 416) {
-        await response.body?.cancel();
-        return undefined;
-      }
-      if (response.status === 403 && isMissingObject(response, await response.text())) return undefined;
-      throw new UnreadableError(`${href} was answered with status ${response.status}`);
+      return await unlessAborted(answer(), stop.signal);
     } catch (error) {
       if (error instanceof UnreadableError || signal?.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);
@@ -70,10 +83,15 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
         `${href} cannot be read (${why}). Check the connection, and that the host allows this page to read it (CORS)`,
         { cause: error },
       );
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', forward);
+      // Ends a response whose body was not read to its end.
+      stop.abort();
     }
   };
   const pending = new Map<string, Promise<Uint8Array | undefined>>();
-  const read = (path: string): Promise<string | undefined> => get(path, ASK_AGAIN, (response) => response.text());
+  const read = (path: string): Promise<string | undefined> => get(path, ASK_AGAIN, (response) => textIn(path, response));
   const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
     const text = await read(path);
     if (text === undefined || fits(parse(text))) return text;
@@ -98,7 +116,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
     file: (path) => checked(path, (value) => value !== undefined),
     read: (path, offset, length, size) => {
       const name = `${path} ${offset} ${length}`;
-      const init = length === size ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } };
+      const init = length === size ? {} : { ...NEVER_KEPT, headers: rangeHeaders(rangeOf(offset, length)) };
       const reading =
         pending.get(name) ?? get(path, init, (response) => partOf(path, response, offset, length)).finally(() => pending.delete(name));
       if (signal !== undefined) pending.set(name, reading);
@@ -107,6 +125,25 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
     inflate: inflateText,
     nearBytes: NEAR_BYTES,
   };
+}
+
+/** Returns the text of a file. Rejects for more than 64 MB: no file of a mirror is that large. */
+async function textIn(path: string, response: Response): Promise<string> {
+  let size = 0;
+  return textOf(response, (bytes) => {
+    size += bytes;
+    if (size > MOST_INFLATED) throw new UnreadableError(`${path} has more than ${MOST_INFLATED} bytes`);
+  });
+}
+
+/** Waits for `work`. Rejects with the signal's reason if `signal` aborts first. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
 }
 
 /** True for a 403 that means a missing object, as S3 sends it for a bucket that allows reading but not listing. */

@@ -5,6 +5,7 @@
  * an address's transactions is complete.
  */
 import { exceeds, type PendingLimits } from '../../limits.ts';
+import { textOf } from '../archiveParts.ts';
 import type { PendingQuery } from './client.d.ts';
 
 /** Thrown if the server fails, or if its answers are too large or malformed. */
@@ -83,26 +84,15 @@ export class Esplora {
         await response.body?.cancel();
         throw this.#error(path, `has status ${response.status}`);
       }
-      return await this.#text(path, response);
+      return await textOf(response, (bytes) => {
+        this.#bytes += bytes;
+        if (exceeds(this.limits, 'esploraBytes', this.#bytes))
+          throw this.#error(path, `is too large: all answers together may have ${this.limits.esploraBytes} bytes`);
+      });
     } catch (error) {
       if (error instanceof EsploraError) throw error;
       throw this.#error(path, `cannot be read (${error instanceof Error ? error.message : error})`, error);
     }
-  }
-
-  async #text(path: string, { body }: Response): Promise<string> {
-    const decoder = new TextDecoder();
-    let text = '';
-    const reader = body?.getReader();
-    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
-      this.#bytes += part.value.length;
-      if (exceeds(this.limits, 'esploraBytes', this.#bytes)) {
-        await reader?.cancel();
-        throw this.#error(path, `is too large: all answers together may have ${this.limits.esploraBytes} bytes`);
-      }
-      text += decoder.decode(part.value, { stream: true });
-    }
-    return text + decoder.decode();
   }
 
   #error(path: string, what: string, cause?: unknown): EsploraError {

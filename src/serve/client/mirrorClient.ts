@@ -37,7 +37,7 @@ import type {
   RuneName,
   WindowQuery,
 } from './client.d.ts';
-import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './clientFiles.ts';
+import { filesAt, type MirrorFiles, type ReadFile, UnreadableError, unlessAborted } from './clientFiles.ts';
 import type { Proofs } from './proofs.ts';
 
 export type * from './client.d.ts';
@@ -119,13 +119,13 @@ export class Mirror {
   readonly #reader: MirrorReader<ReadFile>;
 
   constructor(base: string | URL, options: MirrorOptions = {}) {
-    const { fetch = globalThis.fetch, freshMs = FRESH_MS } = options;
+    const { fetch = globalThis.fetch, freshMs = FRESH_MS, timeoutMs } = options;
     const folder = folderOf(base);
     const prove = options.keys === undefined ? undefined : proverOf(options);
     // Calls share reads only if the same signal aborts them (clientFiles.ts).
     const shared = new WeakMap<AbortSignal, MirrorFiles>();
     this.#filesFor = (signal) => {
-      const files = (signal && shared.get(signal)) ?? filesAt(folder, fetch, signal);
+      const files = (signal && shared.get(signal)) ?? filesAt(folder, fetch, signal, timeoutMs);
       if (signal !== undefined) shared.set(signal, files);
       return prove?.(files) ?? files;
     };
@@ -356,12 +356,3 @@ function queryOf(parameters: Readonly<Record<string, string | number | undefined
 
 /** Percent-encodes a part of a target. Replaces lone surrogates, for which `encodeURIComponent` throws, by U+FFFD. */
 const encode = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
-}

@@ -1,5 +1,6 @@
 /** File sources of a worker: its own deployed assets, an R2 bucket, an HTTP origin, or a private S3 bucket. */
 import { AwsClient } from 'aws4fetch';
+import { rangeHeaders } from '../archiveParts.ts';
 import type { FetchFile } from '../fetchHost.ts';
 import { contentRange, isReadByRanges, satisfy, type WantedRange, wantedRange } from '../http/ranges.ts';
 
@@ -61,8 +62,11 @@ export function originOf(settings: Settings): FetchFile {
     );
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
   const urlOf = (path: string) => withSlash(ORIGIN) + path;
-  const fetchFile = signer(settings) ?? ((url, init) => fetch(url, init));
-  return (path, range) => fetchFile(urlOf(path), range === undefined ? {} : { headers: { range } });
+  const s3 = signer(settings);
+  return (path, range) => {
+    if (range === undefined) return s3?.fetch(urlOf(path)) ?? fetch(urlOf(path));
+    return s3?.fetch(urlOf(path), { headers: { range } }) ?? fetch(urlOf(path), { headers: rangeHeaders(range) });
+  };
 }
 
 /**
@@ -153,13 +157,22 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
   return partOfObject(object, part.start, length);
 }
 
-function signer(settings: Settings): ((url: string, init: RequestInit) => Promise<Response>) | undefined {
+/** Adds `rangeHeaders` after a request was signed, because a proxy before the bucket may change these headers. */
+class Signer extends AwsClient {
+  override async sign(...request: Parameters<AwsClient['sign']>): Promise<Request> {
+    const signed = await super.sign(...request);
+    const range = signed.headers.get('range');
+    for (const [name, value] of Object.entries(range === null ? {} : rangeHeaders(range))) signed.headers.set(name, value);
+    return signed;
+  }
+}
+
+function signer(settings: Settings): Signer | undefined {
   const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;
   if (!isSet(accessKeyId) && !isSet(secretAccessKey)) return undefined;
   if (!isSet(accessKeyId) || !isSet(secretAccessKey))
     throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must both be set; one is missing');
-  const client = new AwsClient({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
-  return (url, init) => client.fetch(url, init);
+  return new Signer({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
 }
 
 /** True for a variable with a value. The dashboard keeps empty variables, so they count as missing. */

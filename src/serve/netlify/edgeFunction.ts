@@ -2,6 +2,7 @@
  * The Netlify edge function. Answers every API request from the files on the site's own CDN. The redirect rules in
  * netlify.toml apply only if the function fails.
  */
+import { rangeHeaders } from '../archiveParts.ts';
 import { FetchMirror, jsonNotFound } from '../fetchHost.ts';
 
 /** `excludedPath` lets the CDN serve JSON files, so that this function does not call itself to read a page. */
@@ -26,7 +27,7 @@ export default async function activity(request: Request): Promise<Response> {
     last = {
       origin,
       mirror: new FetchMirror(
-        (path, range) => fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: { range } }),
+        (path, range) => fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: rangeHeaders(range) }),
         Number.POSITIVE_INFINITY,
       ),
     };
