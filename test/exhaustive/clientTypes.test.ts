@@ -31,14 +31,16 @@ import { ROOT } from '../support/cli.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 /**
- * Removes intended differences from a type: `readonly`, and `undefined` as the value of an optional key. Makes all keys
- * required, because TypeScript would accept a type that lacks an optional key.
+ * Removes intended differences from a type: `readonly`, `undefined` as the value of an optional key, and strings in
+ * place of large numbers. Makes all keys required, because TypeScript would accept a type that lacks an optional key.
  */
 type Plain<T> = T extends readonly (infer Each)[]
   ? Plain<Each>[]
   : T extends object
-    ? { -readonly [Key in keyof T]-?: Plain<Exclude<T[Key], undefined>> | (undefined extends T[Key] ? 'may be left out' : never) }
+    ? { -readonly [Key in keyof T]-?: Plain<Rounded<Exclude<T[Key], undefined>>> | (undefined extends T[Key] ? 'may be left out' : never) }
     : T;
+/** A number that the client gives as a string if it is above 2^53. */
+type Rounded<T> = number extends T ? Exclude<T, string> : T;
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
 type Schemas = ReturnType<typeof responseSchemas> &

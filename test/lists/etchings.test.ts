@@ -10,8 +10,8 @@ import { z } from 'zod';
 import { etchingSchemas } from '../../src/contract/etchingSchemas.ts';
 import { FORMAT } from '../../src/engine/state/state.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
-import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
+import { Mirror } from '../support/bundledClient.ts';
 import { ROOT } from '../support/cli.ts';
 import { ETCHING_INPUTS, expected, readEtchingVectors, recordedEtchings } from '../support/etchingVectors.ts';
 import { recordedOutput } from '../support/recorded.ts';
@@ -114,7 +114,10 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
     for (const query of [{}, { limit: 60, offset: 3 }, { limit: 5, offset: 99 }]) {
       const { results, ...page } = await mirror.etchings(query);
       const answer = await hosts.get('own')?.send('GET', `/runes/v1/etchings?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`);
-      expect(JSON.stringify({ ...page, results })).toBe(JSON.stringify(JSON.parse(answer?.body ?? '')));
+      // Terms above 2^53 are strings with all digits.
+      const exact = answer?.body.replace(/:([0-9]{17,})/g, ':"$1"');
+      if (query.limit === 60) expect(exact).not.toBe(answer?.body);
+      expect(JSON.stringify({ ...page, results })).toBe(exact);
     }
     expect(await mirror.etching(14)).toMatchObject({ id: '840002:3', supply: { premine: '0.0099' } });
     expect(await mirror.etching('uncommon•goods')).toMatchObject({ id: '1:0', turbo: true });

@@ -7,7 +7,7 @@ import type { Operation } from '../../src/pages/blockAndTransactionLists.ts';
 import type { Activity, Etching } from '../../src/serve/client/mirrorClient.ts';
 import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explorer/amountMath.ts';
 import { type Column, columnsOf, linear } from '../../src/site/explorer/chartColumns.ts';
-import { mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
+import { lastBlock, mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { readLookUp, viewOf } from '../../src/site/explorer/readLookUp.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
 import { type ListedRecord, netRows, rowsOf, withNeighbours } from '../../src/site/explorer/transfers.ts';
@@ -395,6 +395,14 @@ describe('amounts of a rune', () => {
       'Closed since block 1,050',
       'Closed: all mints are made',
     ]);
+    expect(mint && lastBlock(mint)).toBe(1049n);
+    const huge = mintOf(etching({ height_end: '18446744073709551615' }), 'contract');
+    expect(huge && [stateOfMint(huge, 0n, 1).text, lastBlock(huge)]).toEqual([
+      'Open until block 18,446,744,073,709,551,614',
+      18446744073709551614n,
+    ]);
+    const never = mintOf(etching({ height_end: 0 }), 'contract');
+    expect(never && [stateOfMint(never, 0n, 1).text, lastBlock(never)]).toEqual(['Closed since block 0', 'none']);
     const endless = mintOf(etching({}), 'contract');
     expect(endless && stateOfMint(endless, 99n, 1)).toEqual({ isOpen: true, text: 'Open' });
     const none = mintOf(etching({ cap: null }), 'contract');

@@ -63,11 +63,11 @@ export interface Etching extends Rune {
         readonly amount: string | null;
         /** Maximum number of mints. In dialect `hiro`, this number is divided by 10^divisibility. */
         readonly cap: string | null;
-        /** Heights and offsets are JavaScript numbers, so values above 2^53 are rounded. */
-        readonly height_start: number | null;
-        readonly height_end: number | null;
-        readonly offset_start: number | null;
-        readonly offset_end: number | null;
+        /** A value above 2^53 - 1 is a decimal string, because a number would lose digits. */
+        readonly height_start: number | string | null;
+        readonly height_end: number | string | null;
+        readonly offset_start: number | string | null;
+        readonly offset_end: number | string | null;
     };
     /** Contains only `premine` if the mirror lacks older blocks. */
     readonly supply: {

@@ -228,7 +228,7 @@ export class Mirror {
   /** Returns the parsed body of a 200. Rejects with a MirrorError for any other answer. */
   async #fetch<Answer>(target: string, signal: AbortSignal | undefined): Promise<Answer> {
     const { status, body, cause } = await this.#answer(target, signal);
-    if (status === 200) return JSON.parse(body);
+    if (status === 200) return parseExactly(body);
     const { error, message = error } = JSON.parse(body) as { error: string; message?: string };
     throw new MirrorError(status, error, cause === undefined ? message : `${message} (${cause.message})`, cause && { cause });
   }
@@ -353,6 +353,15 @@ function queryOf(parameters: Readonly<Record<string, string | number | undefined
     .map(([name, value]) => `${name}=${encode(String(value))}`);
   return query.length === 0 ? '' : `?${query.join('&')}`;
 }
+
+/**
+ * Parses an answer. Integers above 2^53, such as heights of mint terms, become strings, because JSON.parse would round
+ * them. The pattern cannot match inside a JSON string, because quotes are escaped there.
+ */
+const parseExactly = (body: string) =>
+  JSON.parse(
+    body.replace(/(\w":)(\d{16,})/g, (all, key: string, digits: string) => (Number.isSafeInteger(+digits) ? all : `${key}"${digits}"`)),
+  );
 
 /** Percent-encodes a part of a target. Replaces lone surrogates, for which `encodeURIComponent` throws, by U+FFFD. */
 const encode = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));

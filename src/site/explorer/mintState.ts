@@ -24,6 +24,9 @@ export function mintOf({ mint_terms: terms, divisibility, location }: Etching, d
   };
 }
 
+/** Returns the last block in which the rune can be minted, or text if there is none. */
+export const lastBlock = ({ end }: MintWindow): bigint | string => (end === undefined ? 'no limit' : end === 0n ? 'none' : end - 1n);
+
 /**
  * Returns whether the rune can be minted in the block after `tip`, and a short text about it. `mints` is the number of
  * mints so far, or undefined if the mirror does not count them.

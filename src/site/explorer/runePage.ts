@@ -7,7 +7,7 @@ import { count, formatHeights, groupDigits, relativeTime } from '../formatValues
 import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { addDecimals, percent, shareOf, unitsOf } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
-import { type MintNow, mintNow } from './mintState.ts';
+import { lastBlock, type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, breakable, copyButton, facts, timeInFull, transactionLink } from './parts.ts';
 import { barOf, shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
@@ -179,7 +179,7 @@ function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip }: So
   const section = (...children: readonly Child[]) =>
     el('section', { 'aria-labelledby': 'mint-title' }, el('h2', { id: 'mint-title' }, 'Mint'), ...children);
   if (mint === undefined) return section(el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
-  const { amount, cap, start, end, mints, left, share, isOpen, text } = mint;
+  const { amount, cap, start, mints, left, share, isOpen, text } = mint;
   const highest = tip?.height ?? 0;
   return section(
     el('p', { class: 'state', 'data-open': String(isOpen) }, text),
@@ -190,14 +190,15 @@ function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip }: So
       ['Cap', cap === undefined ? 'none' : groupDigits(cap)],
       ['Each mint', groupDigits(amount)],
       ['Minted', supply.minted && groupDigits(supply.minted)],
-      ['First block', start === undefined ? 'no limit' : heightOf(start, highest)],
-      ['Last block', end === undefined ? 'no limit' : heightOf(end - 1n, highest)],
+      ['First block', heightOf(start ?? 'no limit', highest)],
+      ['Last block', heightOf(lastBlock(mint), highest)],
     ]),
   );
 }
 
-/** Shows a height: a link if the chain has it, otherwise the time until then, at ten minutes for each block. */
-function heightOf(height: bigint, highest: number): Node | string {
+/** Shows a height, or text in place of one: a link if the chain has it, otherwise the time until then, at ten minutes for each block. */
+function heightOf(height: bigint | string, highest: number): Node | string {
+  if (typeof height === 'string') return height;
   if (height <= highest) return blockLink(Number(height));
   return `${groupDigits(height)}, ${relativeTime((Number(height) - highest) * 600, 0).replace(/^in /, 'in about ')}`;
 }
