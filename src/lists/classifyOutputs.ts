@@ -49,8 +49,10 @@ export async function classifyOutputs(
 function refusalOf({ outpoint, height, blockHash }: AskedOutput, tip: number): OutputClass | undefined {
   if (typeof outpoint !== 'string' || parseOutput(outpoint) === undefined) return unknown(`${outpoint} is not an outpoint, txid:vout`);
   if (height === undefined) return unknown('the height of its block is not given, and a mirror has no unconfirmed transactions');
-  if (!Number.isSafeInteger(height) || height < 0) return unknown(`${height} is not the height of a block`);
-  if (Number(height) > tip) return unknown(`the mirror has blocks up to ${tip}, so it does not know an output of block ${height}`);
+  // Electrum servers give unconfirmed outputs the height 0 or -1. No output of block 0 can be spent.
+  if (!Number.isSafeInteger(height) || height <= 0)
+    return unknown(`${height} is not the height of an output's block, and a mirror has no unconfirmed transactions`);
+  if (height > tip) return unknown(`the mirror has blocks up to ${tip}, so it does not know an output of block ${height}`);
   if (blockHash !== undefined && parseHexId(String(blockHash)) === undefined) return unknown(`${blockHash} is not the hash of a block`);
   return undefined;
 }

@@ -8,14 +8,24 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ClassifiedOutput, MirrorOptions, OutputToClassify } from '../../src/serve/client/client.d.ts';
-import { classify, Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer } from '../support/archives.ts';
 import { filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
+import { classify, Mirror } from '../support/bundledClient.ts';
 import { limitsWith } from '../support/limits.ts';
 import { fetchOver, KEY, signedFiles } from '../support/lyingHost.ts';
 import { writeRows } from '../support/nodeRows.ts';
-import { airdrop, answerAbout, classAbout, extendedBy, grown, type MadeOutput, modelOf, outputsMade } from '../support/outputStates.ts';
+import {
+  airdrop,
+  answerAbout,
+  classAbout,
+  extendedBy,
+  grown,
+  type MadeOutput,
+  modelOf,
+  NO_HEIGHTS,
+  outputsMade,
+} from '../support/outputStates.ts';
 import { memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
@@ -97,6 +107,7 @@ function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: nu
   if (kind === 0) return { outpoint };
   if (kind === 1) return { outpoint, height: height + 1 + draw(2) };
   if (kind === 2) return { outpoint, height, blockHash: 'ab'.repeat(32) };
+  if (kind === 3) return { outpoint, height: NO_HEIGHTS[draw(NO_HEIGHTS.length)] };
   return draw(2) === 0 ? { outpoint, height } : { outpoint, height, blockHash };
 }
 

@@ -32,7 +32,7 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
   const hosts = await Promise.all(folders.map((folder) => startServer(folder)));
 
   // The value of an output in satoshis is its index in this list. One output is unconfirmed.
-  const made = outputsMade(chain).filter(({ height }) => height <= tip);
+  const made = outputsMade(chain).filter(({ height }) => height > 0 && height <= tip);
   const utxos: object[] = made.map(({ outpoint, height, blockHash }, value) => {
     const [txid, vout] = outpoint.split(':');
     return { txid, vout: Number(vout), value, status: { block_height: height, block_hash: blockHash } };

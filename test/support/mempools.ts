@@ -158,7 +158,7 @@ export class MempoolChain {
       inputs: inputs.map((outpoint) => {
         const output = this.outputs.get(outpoint);
         // Some outputs that the mempool spends come from invented coinbases, which are not in the chain.
-        if (output === undefined) return { height: 0 };
+        if (output === undefined) return { height: 1 };
         const { height, script } = output;
         // The mirror knows hashes only of blocks with runes.
         const blockHash = this.#heights.has(height) ? this.hashes[height] : undefined;

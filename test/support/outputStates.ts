@@ -104,6 +104,9 @@ export function answerAbout(outpoint: string, model: Model): object {
   };
 }
 
+/** Values that callers may give as the height of an output, though no output's block has such a height. */
+export const NO_HEIGHTS = [0, -0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, null, '1', true] as unknown as readonly number[];
+
 /**
  * Returns the expected result when a client classifies an output. `hasRows` is true for the height of a block with
  * records. Clients cannot know the hashes of other blocks.
@@ -116,7 +119,8 @@ export function classAbout(
 ): object {
   const known = model.output(outpoint);
   const isElsewhere = known !== null && known.location.height !== height;
-  if (height === undefined || height > tip || isElsewhere) return { outpoint, kind: 'unknown' };
+  const isHeight = typeof height === 'number' && Number.isSafeInteger(height) && height > 0;
+  if (!isHeight || height > tip || isElsewhere) return { outpoint, kind: 'unknown' };
   const isOther = blockHash !== undefined && (!hasRows(height) || model.block(height).hash !== blockHash);
   if (isOther) return { outpoint, kind: 'unknown' };
   if (known === null) return { outpoint, kind: 'none' };

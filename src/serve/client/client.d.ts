@@ -145,7 +145,10 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
 export interface OutputToClassify {
     /** Outpoint, `txid:vout`. */
     readonly outpoint: string;
-    /** Height of the output's block. Without it, the output is unconfirmed, so its class is `unknown`. */
+    /**
+     * Height of the output's block. Without it, the output is unconfirmed, so its class is `unknown`. So is the class
+     * for the heights 0 and -1, which Electrum servers give unconfirmed outputs.
+     */
     readonly height?: number | undefined;
     /**
      * Hash of the output's block, with or without `0x`. The class is `unknown` if the mirror has another block at this
@@ -382,7 +385,7 @@ export interface ConfirmedOutput {
     readonly blockHash?: string | undefined;
     /**
      * Script of the output in hex. Needed only for etchings, which must reveal their name by spending a taproot output.
-     * By default, the client assumes taproot.
+     * Without a script, or with an empty one, the client assumes taproot.
      */
     readonly script?: string | undefined;
 }
@@ -582,8 +585,9 @@ export declare class Mirror {
     holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined>;
     /**
      * Fetches the runes of an output, given as `txid:vout`. `height` is the height of the output's block. If the mirror
-     * lacks that block, rejects with a MirrorError (503) instead of answering that the output has no runes. Without
-     * `height`, compare `block_height` of the answer with the height of the output yourself. Rejects like `activity`.
+     * lacks that block, rejects with a MirrorError (503) instead of answering that the output has no runes. For 0, -1
+     * and anything else that is not the height of an output's block, rejects with a MirrorError (400). Without `height`,
+     * compare `block_height` of the answer with the height of the output yourself. Rejects like `activity`.
      */
     output(output: string, { height, signal }?: Cancellable & {
         readonly height?: number | undefined;

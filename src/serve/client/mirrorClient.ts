@@ -157,6 +157,9 @@ export class Mirror {
   }
 
   async output(output: string, { height, signal }: Cancellable & { readonly height?: number | undefined } = {}): Promise<OutputAnswer> {
+    // Electrum servers give unconfirmed outputs the height 0 or -1, and a mirror knows nothing about these outputs.
+    if (height !== undefined && !(Number.isSafeInteger(height) && height > 0))
+      throw new MirrorError(400, 'Bad Request', `${height} is not the height of an output's block`);
     const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output)}`, signal);
     if (height === undefined || height <= answer.block_height) return answer;
     const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;

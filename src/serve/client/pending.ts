@@ -260,7 +260,8 @@ class MirrorState implements Ledger {
    */
   #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
     const { blockHash } = given;
-    const script = given.script === undefined ? TAPROOT : bytesOf(given.script);
+    // Some wallets write an empty script where they do not know it.
+    const script = given.script === undefined || given.script === '' ? TAPROOT : bytesOf(given.script);
     if (height === undefined) return `the height of ${outpoint} is missing, and its transaction is not among these`;
     if (typeof height === 'string') return `the height of ${outpoint} is unknown: ${height}`;
     if (script === undefined) return `the script of ${outpoint} is not hex`;
@@ -322,16 +323,15 @@ class MirrorState implements Ledger {
     if (etching === undefined) return;
     const { number, name, spaced_name, divisibility, mint_terms, supply } = etching;
     if (supply.total_mints === undefined) throw new Error(`the mirror's etching of ${runeIdText(id)} lacks supply.total_mints`);
-    const term = (value: string | number | null) => (value === null ? undefined : unitsOf(BigInt(value).toString()));
-    const amount = (value: string | null) => (value === null ? undefined : unitsOf(value));
+    const units = (value: string | number | null) => (value === null ? undefined : unitsOf(String(value)));
     const terms = {
-      amount: amount(mint_terms.amount),
+      amount: units(mint_terms.amount),
       // In dialect `hiro` the cap has decimals like an amount.
-      cap: amount(mint_terms.cap),
-      heightStart: term(mint_terms.height_start),
-      heightEnd: term(mint_terms.height_end),
-      offsetStart: term(mint_terms.offset_start),
-      offsetEnd: term(mint_terms.offset_end),
+      cap: units(mint_terms.cap),
+      heightStart: units(mint_terms.height_start),
+      heightEnd: units(mint_terms.height_end),
+      offsetStart: units(mint_terms.offset_start),
+      offsetEnd: units(mint_terms.offset_end),
     };
     this.#mintable.set(id, { block: blockOf(id), terms, mints: Number(supply.total_mints) });
     this.known.set(id, { rune: { id: etching.id, number, name, spaced_name }, divisibility });

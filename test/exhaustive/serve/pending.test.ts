@@ -23,6 +23,7 @@ import { temporaryFolder } from '../../support/build.ts';
 import { ROOT } from '../../support/cli.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
 import { blockOf, checkMempools, MempoolChain, type RawPending, remembering } from '../../support/mempools.ts';
+import { NO_HEIGHTS } from '../../support/outputStates.ts';
 import { messageScript, taproot, transactionBytes } from '../../support/runeBlocks.ts';
 import { randomFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
@@ -93,7 +94,9 @@ describe('a result is unknown', () => {
 
   it('unless everything that it depends on is known', async () => {
     expect(await only({ hex, inputs: [{ height }] })).toMatchObject({ result: 'runes', unknown: [], unconfirmed: true });
-    expect((await only({ hex, inputs: [{ height }] })).coming).not.toEqual([]);
+    const bare = await only({ hex, inputs: [{ height }] });
+    expect(bare.coming).not.toEqual([]);
+    expect(await only({ hex, inputs: [{ height, script: '' }] })).toEqual(bare);
   });
 
   it.each([
@@ -103,7 +106,11 @@ describe('a result is unknown', () => {
       [{ height: chain.tip + 1 }],
       `${outpoint}: the mirror has blocks up to ${chain.tip}, so it does not know an output of block ${chain.tip + 1}`,
     ],
-    ['for a height that is none', [{ height: -1 }], `${outpoint}: -1 is not the height of a block`],
+    [
+      'for a height that is none',
+      [{ height: -1 }],
+      `${outpoint}: -1 is not the height of an output's block, and a mirror has no unconfirmed transactions`,
+    ],
     ['for the height of another block', [{ height: 3 }], `${outpoint}: the mirror has the output in block ${height}, not in block 3`],
     [
       'for another block of this height',
@@ -158,7 +165,7 @@ describe('a result is unknown', () => {
     const confirmed = chain.memory.rows.at(-1);
     const [one] = chain.lastBlock.filter(({ txid }) => txid === confirmed?.tx_id);
     if (one === undefined) throw new Error('no transaction');
-    const { unknown } = await only({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height: 0 })) });
+    const { unknown } = await only({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height: 1 })) });
     expect(unknown.at(-1)).toBe(`the transaction is confirmed: the mirror has it in block ${chain.tip}`);
     const spent = [...chain.model.outputs()].find((output) => output.spent);
     const again = { hex: hexOf(paying([spent?.outpoint ?? ''], taproot(1))), inputs: [{ height: spent?.location.height }] };
@@ -211,6 +218,25 @@ describe('a result is unknown', () => {
   });
 });
 
+it('a height that no output has is refused by everything that takes the height of an output or of a block', async () => {
+  const { outpoint } = newestOutput();
+  const never = `${'ab'.repeat(32)}:0`;
+  expect(await mirror.classify([{ outpoint: never, height: 1 }])).toMatchObject([{ kind: 'none' }]);
+  for (const one of [outpoint, never]) {
+    const classes = await mirror.classify(NO_HEIGHTS.map((height) => ({ outpoint: one, height })));
+    expect(classes.map(({ kind }) => kind)).toEqual(NO_HEIGHTS.map(() => 'unknown'));
+    for (const height of NO_HEIGHTS)
+      await expect(mirror.output(one, { height })).rejects.toMatchObject({ name: 'MirrorError', statusCode: 400 });
+  }
+  const hex = hexOf(paying([outpoint], taproot(1)));
+  for (const height of NO_HEIGHTS) {
+    const { transactions } = await mirror.pending({ transactions: [{ hex, inputs: [{ height }] }], network });
+    expect(transactions).toMatchObject([{ result: 'unknown' }]);
+  }
+  for (const height of NO_HEIGHTS.filter((one) => one !== 0))
+    await expect(mirror.changes({ since: { height, hash: chain.hash } }).next()).rejects.toThrow(TypeError);
+});
+
 describe('mints and etchings are possible', () => {
   const runes = [...chain.memory.ledger.byId.values()];
   const isBelowCap = ({ terms, mints }: (typeof runes)[number]) => (terms?.cap ?? 0n) > BigInt(mints) && (terms?.amount ?? 0n) > 0n;
@@ -230,7 +256,7 @@ describe('mints and etchings are possible', () => {
     const bytes = Buffer.from(transactionBytes({ inputs: [{ outpoint: fee, ...(witness && { witness }) }], outputs }));
     const { txid } = readTransaction(bytes, hash256);
     const children = [1, 2].map((vout) => paying([`${txid}:${vout}`], taproot(3)));
-    const transactions = [bytes.toString('hex'), ...children.map(hexOf)].map((hex) => ({ hex, inputs: [{ height: 0 }] }));
+    const transactions = [bytes.toString('hex'), ...children.map(hexOf)].map((hex) => ({ hex, inputs: [{ height: 1 }] }));
     const answer = await pendingRunes({ transactions, network }, reads);
     expect(answer.transactions.flatMap(({ unknown }) => unknown)).toEqual([]);
     return answer.transactions.map(({ result, possible }) =>
@@ -373,7 +399,7 @@ describe('with an Esplora server', () => {
       if (kind === 'address') return JSON.stringify([...scripts].filter(([, all]) => all.includes(id)).map(([txid]) => ({ txid })));
       const one = pool.find(({ txid }) => txid === id);
       if (what === 'hex') return one === undefined ? 404 : hexOf(one);
-      const height = chain.outputs.get(`${id}:0`)?.height ?? 0;
+      const height = chain.outputs.get(`${id}:0`)?.height ?? 1;
       return JSON.stringify(one === undefined ? { confirmed: true, block_height: height } : { confirmed: false });
     };
     const url = await serve(({ url: target = '' }, response) => {

@@ -106,6 +106,8 @@ export class InventedChain {
     const { bytes, hash, txids } = blockBytes(this.#hash, 1_700_000_000 + height * 600, transactions);
     this.blocks.push(bytes);
     this.#hash = hash;
+    // Nobody can spend outputs of block 0.
+    if (height === 0) return;
     for (const [i, { outputs }] of transactions.entries()) {
       for (const [vout, script] of outputs.entries()) this.#unspent.push({ outpoint: `${txids[i]}:${vout}`, script, height });
     }
