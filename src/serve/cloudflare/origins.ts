@@ -159,8 +159,8 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
 
 /** Adds `rangeHeaders` after a request was signed, because a proxy before the bucket may change these headers. */
 class Signer extends AwsClient {
-  override async sign(...request: Parameters<AwsClient['sign']>): Promise<Request> {
-    const signed = await super.sign(...request);
+  override async sign(...[input, init]: Parameters<AwsClient['sign']>): Promise<Request> {
+    const signed = await super.sign(input, init);
     const range = signed.headers.get('range');
     for (const [name, value] of Object.entries(range === null ? {} : rangeHeaders(range))) signed.headers.set(name, value);
     return signed;
