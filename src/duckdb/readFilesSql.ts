@@ -57,13 +57,5 @@ export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>,
     [`format = 'newline_delimited'`, `maximum_object_size = ${Math.max(longest, LEAST_OBJECT)}`, `columns = {${columns}}`],
   );
 
-/**
- * Returns the SQL call of a table function that reads metadata of Parquet row groups: a row per column and row group.
- */
-export const readParquetGroups = (paths: readonly string[]): string => `parquet_metadata(${listOf(paths)})`;
-
 /** Returns the SQL call of a table function that reads the schema of a Parquet file: a row per column, or part of a column. */
 export const readParquetSchema = (path: string): string => `parquet_schema(${pathLiteral(path)})`;
-
-/** Returns the SQL call of a table function that reads the footer of a Parquet file: a single row. */
-export const readParquetFooter = (path: string): string => `parquet_file_metadata(${pathLiteral(path)})`;

@@ -15,6 +15,7 @@ import {
   START_RUNE_FIELDS,
 } from '../contract/fields.ts';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
+import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
 import { type LineEnd, readFiles, readParquetSchema } from '../duckdb/readFilesSql.ts';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
@@ -238,6 +239,7 @@ function checkNames(file: InputFile, names: readonly string[]): void {
 }
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
+  checkLengths(common);
   try {
     const rows = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [common.path])}`, {
       column_name: text,
@@ -269,6 +271,15 @@ async function namesInParquet(path: string, store: Store): Promise<string[]> {
     within += children;
   }
   return names;
+}
+
+/** Throws an InputError if the file has lengths that DuckDB would believe. */
+function checkLengths({ file, path }: Common): void {
+  try {
+    parquetFacts(path);
+  } catch (error) {
+    throw error instanceof ParquetError ? new InputError(`${file.name} is broken Parquet: ${error.message}`) : unreadable(file.name, error);
+  }
 }
 
 /**

@@ -18,7 +18,17 @@ import type { Loaded } from '../input/loadInput.ts';
 import type { LedgerRows } from '../input/makeActivity.ts';
 import { ROWS_FOLDER, rowFilePath, rowRunesPath, rowsIndexPath } from '../pages/filePaths.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
-import { contentOf, copyTable, formFault, HEIGHTS_PER_FILE, isParquet, ledgerForm, RUNES, stampOf, type TableForm } from './rowsForm.ts';
+import {
+  contentOf,
+  copyTable,
+  formFault,
+  HEIGHTS_PER_FILE,
+  isPlainParquet,
+  ledgerForm,
+  RUNES,
+  stampOf,
+  type TableForm,
+} from './rowsForm.ts';
 import { rowsIndexFile } from './rowsIndex.ts';
 
 /**
@@ -156,7 +166,7 @@ async function writeFiles(
 
 /** Copies a file of the input. Returns false if it does not have the form, or does not have exactly `blocks` blocks. */
 async function copyIfFit(path: string, to: string, blocks: number, form: TableForm, store: Store): Promise<boolean> {
-  if (!isParquet(path)) return false;
+  if (!isPlainParquet(path)) return false;
   // FICLONE lets some file systems share the data of both files instead of copying it.
   copyFileSync(path, to, constants.COPYFILE_FICLONE);
   if ((await formFault(to, form, store)) !== undefined) return false;

@@ -8,7 +8,8 @@ import { closeSync, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { joinedBlobs } from '../duckdb/columns.ts';
-import { readFiles, readParquetGroups } from '../duckdb/readFilesSql.ts';
+import { ParquetError, type ParquetFacts, parquetFacts } from '../duckdb/parquetFacts.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
 import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
@@ -66,11 +67,7 @@ export const copyTable = (rows: string, order: readonly string[], path: string):
  * True if all row groups of a file except the last have GROUP_ROWS rows, as in files that this program writes. Then
  * `copyRows` of all its rows gives the same bytes as `copyTable`, because DuckDB reads batches of the same sizes.
  */
-export async function hasFullGroups(path: string, store: Store): Promise<boolean> {
-  const groups = readParquetGroups([path]);
-  const sql = `SELECT count(*) AS number FROM ${groups} WHERE row_group_num_rows <> ${GROUP_ROWS} AND row_group_id < (SELECT max(row_group_id) FROM ${groups})`;
-  return (await store.number(sql)) === 0;
-}
+export const hasFullGroups = ({ groups }: ParquetFacts): boolean => groups.slice(0, -1).every((rows) => rows === GROUP_ROWS);
 
 /** Returns SQL that writes the rows of a query to a Parquet file, in the order of the query. */
 export const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;
@@ -138,6 +135,16 @@ export async function stampOf(path: string): Promise<Stamp | undefined> {
     return stats.isFile() ? { bytes: stats.size, sha256: await sha256Of(path) } : undefined;
   } catch (error) {
     if (isAbsence(error)) return undefined;
+    throw error;
+  }
+}
+
+/** True if a file is Parquet with pages as this program writes them. Pulls from other mirrors refuse other files. */
+export function isPlainParquet(path: string): boolean {
+  try {
+    return parquetFacts(path).isPlain;
+  } catch (error) {
+    if (error instanceof ParquetError) return false;
     throw error;
   }
 }

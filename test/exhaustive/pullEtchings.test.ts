@@ -164,7 +164,10 @@ describe('a page of etchings', () => {
     ]);
   });
 
-  it.each(['"1e5"', '5', '"-1"'])('is invalid with the cap %s', (cap) => {
-    expect(() => parseEtchingPage(page(none, cap))).toThrow();
-  });
+  it.each(['"1e5"', '5', '"-1"', '"340282366920938463463374607431768211456"', '"99999999999999999999999999999999999999.99"'])(
+    'is invalid with the cap %s',
+    (cap) => {
+      expect(() => parseEtchingPage(page(none, cap))).toThrow();
+    },
+  );
 });

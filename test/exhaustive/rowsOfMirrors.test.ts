@@ -242,13 +242,13 @@ describe('a mirror that lies', () => {
     ['nested cells', () => rewrite((file) => `SELECT * REPLACE ([amount] AS amount) FROM ${file}`), /unexpected columns/],
     ['a column more', () => rewrite((file) => `SELECT *, 1 AS mine FROM ${file}`), /unexpected columns/],
     ['a column too few', () => rewrite((file) => `SELECT * EXCLUDE (spent) FROM ${file}`), /unexpected columns/],
-    ['NULLs', () => rewrite(other('tx_id', 'NULL')), /it lacks cells that every row has/],
+    ['NULLs', () => rewrite(other('tx_id', 'NULL')), /1 cells in the column tx_id that are missing/],
     [
       'a rune twice',
       () => rewrite((file) => `FROM ${file} UNION ALL SELECT * REPLACE (number + 1000 AS number) FROM ${file}`, true),
       /a rune twice/,
     ],
-    ['amounts that are no numbers', () => rewrite(other('amount', `'x'`)), /it cannot be read|not conserve/],
+    ['amounts that are no numbers', () => rewrite(other('amount', `'x'`)), /cells in the column amount that are/],
     [
       'rows of blocks of another file',
       () => rewrite((file) => `SELECT * REPLACE (block_height + 100 AS block_height) FROM ${file}`),
@@ -257,9 +257,9 @@ describe('a mirror that lies', () => {
     [
       'negative heights',
       () => rewrite((file) => `SELECT * REPLACE (block_height - 1000 AS block_height) FROM ${file}`),
-      /it has rows of other blocks/,
+      /cells in the column block_height that are/,
     ],
-    ['cells of megabytes', () => rewrite(other('address', `repeat('x', 30000000)`)), /bytes after unpacking|too long/],
+    ['cells of megabytes', () => rewrite(other('address', `repeat('x', 30000000)`)), /bytes after unpacking|cells in the column address/],
     [
       'a file that unpacks to gigabytes',
       () => rewrite((file) => `SELECT * REPLACE (tx_id || event_index || repeat('a', 900000) AS spent) FROM ${file} LIMIT 500`),
@@ -286,7 +286,7 @@ describe('a mirror that lies', () => {
         writeFileSync(join(dist(), rowFilePath(first, last, sha256(text))), text);
         withFile({ bytes: text.length, sha256: sha256(text) });
       },
-      /it cannot be read/,
+      /its footer cannot have [0-9]+ bytes/,
     ],
     [
       'a list that is none',
@@ -362,10 +362,13 @@ describe('a mirror that lies', () => {
     expect([error.exitCode, error.message]).toEqual([expected[0], expect.stringMatching(expected[1])]);
   });
 
-  it('in its pages too, about units that nobody sent, is caught by the sums of a transaction', async () => {
+  it.each([
+    ['about units that nobody sent', 10n ** 30n],
+    ['about units that nobody received', -1n],
+  ])('in its pages too, %s, is caught by the sums of a transaction', async (_, more) => {
     const { rows, ledger } = memoryOf(chain);
     const at = rows.findIndex(({ operation, amount }) => operation === 'receive' && (amount ?? 0n) > 0n);
-    const changed = rows.map((row, i) => (i === at ? { ...row, amount: (row.amount ?? 0n) + 10n ** 30n } : row));
+    const changed = rows.map((row, i) => (i === at ? { ...row, amount: (row.amount ?? 0n) + more } : row));
     writeRows({ rows: changed, ledger }, join(work, 'wrong'));
     const tip = { height: chain.length - 1, hash: chain.at(-1)?.hash };
     const sources = [{ rules: 'ord', blocks: [[0, tip.height]] }];
@@ -380,7 +383,7 @@ describe('a mirror that lies', () => {
 
   it('about nothing except spent outputs is believed, because records do not name spent outputs', async () => {
     cpSync(join(whole, 'dist'), dist(), { recursive: true });
-    await rewrite((file) => `SELECT * REPLACE (CASE WHEN spent IS NULL THEN NULL ELSE spent || 'x' END AS spent) FROM ${file}`);
+    await rewrite((file) => `SELECT * REPLACE (repeat('7', 64) || substr(spent, 65) AS spent) FROM ${file}`);
     await testPull(base, to());
     const rows = await rowsOf(`SELECT spent FROM '${to()}/pulled/0/0-99.parquet' WHERE spent IS NOT NULL`, store);
     expect(rows.length).toBeGreaterThan(0);

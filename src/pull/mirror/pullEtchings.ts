@@ -7,7 +7,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Progress } from '../../cli/progress.ts';
-import { type Field, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
+import { type Field, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
+import { misfitOfRune } from '../../contract/schemas.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
 import { literal, type Store, text } from '../../duckdb/store.ts';
 import { columnsOf, definitionOf } from '../../duckdb/table.ts';
@@ -55,7 +56,7 @@ const etching = z.object({
   name: z.string(),
   spaced_name: z.string(),
   number: count,
-  divisibility: count.max(MAX_DIVISIBILITY),
+  divisibility: count,
   symbol: z.string(),
   turbo: z.boolean(),
   mint_terms: z.object({
@@ -111,7 +112,10 @@ function rowOf({ mint_terms: terms, supply, location, ...rune }: z.infer<typeof 
     terms_offset_start: terms.offset_start,
     terms_offset_end: terms.offset_end,
   };
-  return Object.fromEntries(COLUMNS.map((column) => [column, row[column] ?? null]));
+  const cells = Object.fromEntries(COLUMNS.map((column) => [column, row[column] ?? null]));
+  const misfit = misfitOfRune(cells);
+  if (misfit !== undefined) throw new Error(`it has a rune that no build accepts: ${misfit}`);
+  return cells;
 }
 
 export interface EtchingPull {

@@ -14,7 +14,7 @@ import type { Log } from '../../cli/log.ts';
 import { count } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { openFile } from '../../contract/archiveFile.ts';
-import type { Manifest } from '../../contract/schemas.ts';
+import { type Manifest, misfitOfRune } from '../../contract/schemas.ts';
 import type { Start } from '../../contract/sources.ts';
 import { replaceFile, writeNew } from '../../disk/replaceFile.ts';
 import type { Store } from '../../duckdb/store.ts';
@@ -300,12 +300,10 @@ async function writeRunes(
 }
 
 /** True if the values are possible for a rune that was etched up to block `height`. */
-function isPossible(
-  { name, block_hash, tx_id, block_height, tx_index, timestamp }: ReturnType<typeof parseEtching>,
-  height: number,
-): boolean {
-  const hasPlace = [tx_index, timestamp, block_height].every(isNatural) && block_height <= height;
-  return hasPlace && /^[A-Z]{1,28}$/.test(name) && HASH.test(block_hash) && /^(?:[0-9a-f]{64})?$/.test(tx_id);
+function isPossible(rune: ReturnType<typeof parseEtching>, height: number): boolean {
+  const { name, block_hash, tx_id, block_height, tx_index, timestamp } = rune;
+  const hasPlace = [tx_index, timestamp].every(isNatural) && block_height <= height && HASH.test(block_hash);
+  return hasPlace && /^(?:[0-9a-f]{64})?$/.test(tx_id) && /^[A-Z]{1,28}$/.test(name) && misfitOfRune(rune) === undefined;
 }
 
 const HASH = /^[0-9a-f]{64}$/;

@@ -10,7 +10,8 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
 import { firstLineOf, isDiskFailure, isDiskFull, isWrongValue } from '../../duckdb/duckdbErrors.ts';
-import { readFiles, readParquetFooter } from '../../duckdb/readFilesSql.ts';
+import { parquetFacts } from '../../duckdb/parquetFacts.ts';
+import { readFiles } from '../../duckdb/readFilesSql.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../../errors.ts';
 import { HEIGHTS_PER_FILE, NODE_LEDGER } from '../../rows/rowsForm.ts';
@@ -221,7 +222,7 @@ export class DatabaseSource implements Source {
       const parquet = await writeParquet(folder, { csv: written, fields, order, more }, store).catch((error: unknown) =>
         this.#explainConversion(error, table, kept),
       );
-      const rows = await store.number(`SELECT num_rows AS number FROM ${readParquetFooter(parquet)}`);
+      const { rows } = parquetFacts(parquet);
       const { size: bytes } = await stat(parquet);
       await take(parquet).catch((error: unknown) => {
         throw explained(folder, error);

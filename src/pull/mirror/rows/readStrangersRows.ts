@@ -7,9 +7,12 @@
  */
 import { rmSync } from 'node:fs';
 import { z } from 'zod';
-import { readFiles, readParquetFooter, readParquetGroups } from '../../../duckdb/readFilesSql.ts';
-import { identifier, int, nullable, Store } from '../../../duckdb/store.ts';
+import { type FieldKind, MAX_DIVISIBILITY, RULES } from '../../../contract/fields.ts';
+import { ParquetError, type ParquetFacts, parquetFacts } from '../../../duckdb/parquetFacts.ts';
+import { readFiles } from '../../../duckdb/readFilesSql.ts';
+import { flag, identifier, int, Store } from '../../../duckdb/store.ts';
 import { messageOf } from '../../../errors.ts';
+import { isValid } from '../../../input/cellSql.ts';
 import type { WorkLimits } from '../../../limits.ts';
 import { blocksOfRows, runesOfRows } from '../../../rows/blocksOfRows.ts';
 import { firstUnbalanced } from '../../../rows/firstUnbalanced.ts';
@@ -56,7 +59,8 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
   const store = await Store.open({ memoryLimit, threads: 1, scratch: `${to}.spilled`, only });
   const form = runes === undefined ? RUNES : ledgerForm(hasSpent);
   try {
-    for (const one of parts) await check(one, form, runes !== undefined, limits, store);
+    const facts: ParquetFacts[] = [];
+    for (const one of parts) facts.push(await check(one, form, runes !== undefined, limits, store));
     const paths = parts.map(({ path }) => path);
     const isWanted = runes === undefined ? 'true' : `block_height BETWEEN ${first} AND ${last}`;
     const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
@@ -65,11 +69,11 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     // Published files are sorted. So if all rows of a single file are wanted, they are copied without a sort. But if the
     // file has row groups that are not full, its rows are sorted too, because only then do equal rows give equal files
     // (hasFullGroups).
-    const [part] = parts;
+    const [[part], [found]] = [parts, facts];
     const isWhole = parts.length === 1 && part !== undefined && (runes === undefined || (first <= part.first && part.last <= last));
-    const keepsOrder = isWhole && (await hasFullGroups(part.path, store));
+    const keepsOrder = isWhole && found !== undefined && hasFullGroups(found);
     await store.run(keepsOrder ? copyRows(rows, to) : copyTable(rows, form.order, to));
-    const written = await store.number(`SELECT num_rows AS number FROM ${readParquetFooter(to)}`);
+    const { rows: written } = parquetFacts(to);
     if (runes === undefined) return { rows: written, blocks: [] };
     const theirs = await runesOfRows(to, runes, store);
     const unbalanced = hasSpent ? await firstUnbalanced(to, theirs, store) : undefined;
@@ -77,7 +81,12 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     return { rows: written, blocks: await blocksOfRows(to, theirs, true, store) };
   } catch (error) {
     // Errors of DuckDB may quote values of the file, so the message is shortened.
-    return { fault: error instanceof Refusal ? error.message : `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}` };
+    return {
+      fault:
+        error instanceof Refusal || error instanceof ParquetError
+          ? error.message
+          : `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}`,
+    };
   } finally {
     store.close();
     rmSync(`${to}.spilled`, { recursive: true, force: true });
@@ -88,8 +97,10 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
 const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
 
 /**
- * Checks the sizes in the footer before any row is read, so that unpacking cannot fill the memory. Then checks the
- * columns and the lengths of cells, and that all rows are of the blocks from `first` to `last`.
+ * Checks the sizes in footer and page headers before DuckDB reads the file, so that unpacking cannot fill the memory.
+ * Then checks all that a build checks, so that no build refuses the rows: columns, order, cells, and that blocks,
+ * transactions and runes do not contradict themselves. Also checks that cells are short, and that all rows are of the
+ * blocks from `first` to `last`.
  */
 async function check(
   { path, rows, first, last }: z.infer<typeof part>,
@@ -97,30 +108,83 @@ async function check(
   isLedger: boolean,
   limits: SizeLimits,
   store: Store,
-): Promise<void> {
-  const [scan, heights] = [readFiles('parquet', [path]), last - first + 1];
-  const found = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(path)}`, { rows: int });
+): Promise<ParquetFacts> {
+  const heights = last - first + 1;
+  const found = parquetFacts(path);
   if (found.rows !== rows) throw new Refusal(`it has ${found.rows} rows, but the list says ${rows}`);
-  const size = await store.number(
-    `SELECT coalesce(sum(total_uncompressed_size), 0)::BIGINT AS number, coalesce(max(row_group_num_rows), 0) AS rows FROM ${readParquetGroups([path])}`,
+  if (!found.isPlain) throw new Refusal('its pages are in other encodings than this program writes');
+  if (found.unpacked > mostBytes(rows, heights, limits))
+    throw new Refusal(`it has ${found.unpacked} bytes after unpacking, too many for ${rows} rows`);
+  const fault = (await formFault(path, form, store)) ?? (await faultOfCells(path, form, heights, limits, store));
+  const contradiction = fault ?? (isLedger ? await faultOfBlocks(path, first, last, store) : await faultOfRunes(path, store));
+  if (contradiction !== undefined) throw new Refusal(contradiction);
+  return found;
+}
+
+async function faultOfCells(
+  path: string,
+  { fields }: TableForm,
+  heights: number,
+  { spentBytes }: SizeLimits,
+  store: Store,
+): Promise<string | undefined> {
+  // The rules of canonical cells compare text. Integers are compared as numbers.
+  const isInteger = (kind: FieldKind): boolean => kind === 'integer';
+  const cells = fields.map(({ column, kind }) => `${identifier(column)}${isInteger(kind) ? '' : '::VARCHAR'} AS ${identifier(column)}`);
+  const counts = fields.map((field) => {
+    const [column, hasAnyLength] = [identifier(field.column), isInteger(field.kind) || field.kind === 'spent'];
+    const isShort = hasAnyLength ? 'true' : `coalesce(strlen(${column}) <= ${MOST_BYTES[field.column] ?? 64}, true)`;
+    const isRight = `${isValid({ field, shape: isInteger(field.kind) ? 'integer' : 'canonical' })} AND ${isShort}`;
+    return `count(*) FILTER (NOT (${isRight})) AS ${column}`;
+  });
+  const wrong = await store.row(
+    `SELECT ${counts.join(', ')} FROM (SELECT ${cells.join(', ')} FROM ${readFiles('parquet', [path])})`,
+    Object.fromEntries(fields.map(({ column }) => [column, int])),
   );
-  if (size > mostBytes(rows, heights, limits)) throw new Refusal(`it has ${size} bytes after unpacking, too many for ${rows} rows`);
-  const fault = await formFault(path, form, store);
-  if (fault !== undefined) throw new Refusal(fault);
-  const texts = form.fields.filter(({ kind }) => kind !== 'integer' && kind !== 'flag' && kind !== 'spent').map(({ column }) => column);
-  const isLong = texts.map((column) => `strlen(${identifier(column)}) > ${MOST_BYTES[column] ?? 64}`);
-  const missing = form.fields.filter(({ required }) => required).map(({ column }) => `${identifier(column)} IS NULL`);
-  const spent = form.fields.some(({ kind }) => kind === 'spent') ? 'coalesce(sum(strlen(spent)), 0)::BIGINT' : '0';
-  const facts = await store.row(
-    `SELECT count(*) FILTER (${isLong.join(' OR ')}) AS long, count(*) FILTER (${missing.join(' OR ')})${isLedger ? '' : ' + count(*) - count(DISTINCT id)'} AS missing,
-       ${isLedger ? 'min(block_height)' : '0'} AS low, ${isLedger ? 'max(block_height)' : '0'} AS high, ${spent} AS spent FROM ${scan}`,
-    { long: int, missing: int, low: nullable(int), high: nullable(int), spent: int },
+  const bad = fields.find(({ column }) => wrong[column] !== 0);
+  if (bad !== undefined)
+    return `it has ${wrong[bad.column]} cells in the column ${bad.column} that are missing, too long, or wrong: each ${RULES[bad.kind].rule}`;
+  if (!fields.some(({ kind }) => kind === 'spent')) return undefined;
+  const spent = await store.number(`SELECT coalesce(sum(strlen(spent)), 0)::BIGINT AS number FROM ${readFiles('parquet', [path])}`);
+  return spent > heights * spentBytes ? `it has ${spent} bytes of spent outputs, more than ${heights * spentBytes}` : undefined;
+}
+
+/** Largest index of an output: a transaction has it in 32 bits. */
+const MOST_VOUT = 2 ** 32 - 1;
+
+/** Finds blocks and transactions that contradict themselves, as input/checkConsistency.ts does, and rows of other blocks. */
+async function faultOfBlocks(path: string, first: number, last: number, store: Store): Promise<string | undefined> {
+  // The rows are sorted, so all rows of a block and of a transaction are neighbours.
+  const place = '(block_height, tx_index, tx_id)';
+  const found = await store.row(
+    `SELECT coalesce(bool_and(is_same), true) AS are_same, count(*) FILTER (is_next) AS transactions, count(DISTINCT hash(tx_id)) AS ids,
+       count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, coalesce(max("output"), 0) AS vout,
+       coalesce(min(block_height), ${first}) AS low, coalesce(max(block_height), ${last}) AS high
+     FROM (SELECT block_height, block_hash, tx_id, "output", ${place} IS DISTINCT FROM lag(${place}) OVER () AS is_next,
+         (block_height IS DISTINCT FROM lag(block_height) OVER () OR block_hash = lag(block_hash) OVER ())
+         AND ((block_height, tx_index) IS DISTINCT FROM lag((block_height, tx_index)) OVER () OR tx_id = lag(tx_id) OVER ()) AS is_same
+       FROM ${readFiles('parquet', [path])})`,
+    { are_same: flag, transactions: int, ids: int, heights: int, hashes: int, vout: int, low: int, high: int },
   );
-  if (facts.long > 0) throw new Refusal('it has a cell that is too long');
-  if (facts.missing > 0) throw new Refusal(isLedger ? 'it lacks cells that every row has' : 'it lacks cells, or has a rune twice');
-  if (isLedger && ((facts.low ?? first) < first || (facts.high ?? last) > last)) throw new Refusal('it has rows of other blocks');
-  if (facts.spent > heights * limits.spentBytes)
-    throw new Refusal(`it has ${facts.spent} bytes of spent outputs, more than ${heights * limits.spentBytes}`);
+  if (found.low < first || found.high > last) return 'it has rows of other blocks';
+  if (!found.are_same || found.heights > found.hashes) return 'it has two blocks or two transactions in one place, or a block in two';
+  // Hashes of ids need less memory than ids. Two ids may have the same hash.
+  if (found.transactions > found.ids) {
+    const ids = await store.number(`SELECT count(DISTINCT tx_id) AS number FROM ${readFiles('parquet', [path])}`);
+    if (found.transactions > ids) return 'it has a transaction in two places';
+  }
+  return found.vout > MOST_VOUT ? `it has the output ${found.vout} of a transaction, above ${MOST_VOUT}` : undefined;
+}
+
+async function faultOfRunes(path: string, store: Store): Promise<string | undefined> {
+  const found = await store.row(
+    `SELECT count(*) - count(DISTINCT id) AS copies, coalesce(max(divisibility), 0) AS divisibility FROM ${readFiles('parquet', [path])}`,
+    { copies: int, divisibility: int },
+  );
+  if (found.copies > 0) return 'it has a rune twice';
+  return found.divisibility > MAX_DIVISIBILITY
+    ? `it has a rune of the divisibility ${found.divisibility}, above ${MAX_DIVISIBILITY}`
+    : undefined;
 }
 
 type SizeLimits = Pick<WorkLimits, 'rowBytes' | 'spentBytes'>;

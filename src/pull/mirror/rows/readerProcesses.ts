@@ -4,8 +4,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { execPath } from 'node:process';
+import { execPath, platform } from 'node:process';
 import { createInterface, type Interface } from 'node:readline';
 import { AtOnce } from '../../../atOnce.ts';
 import type { WorkLimits } from '../../../limits.ts';
@@ -28,6 +29,12 @@ const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
 
 /** Limit of JavaScript memory in each process, in MB. It may be small, because DuckDB holds the rows. */
 const HEAP_MB = 128;
+
+/**
+ * Limit of the system for all memory of one process, in KB. A process reserves up to 600 MB. DuckDB's own limit does
+ * not count everything that a file can make DuckDB allocate.
+ */
+const MOST_KB = 1_500_000;
 
 export type RowsLimits = Pick<WorkLimits, 'rowsReadMs' | 'rowBytes' | 'spentBytes'>;
 
@@ -95,10 +102,11 @@ export class RowsReader {
   }
 
   #start(): Reader {
-    const child = spawn(execPath, [`--max-old-space-size=${HEAP_MB}`, program.runner, 'readRows'], {
-      stdio: ['pipe', 'pipe', 'ignore'],
-      env: {},
-    });
+    const command = [execPath, `--max-old-space-size=${HEAP_MB}`, program.runner, 'readRows'];
+    // Linux then refuses more memory to the process, whatever asks for it. Other systems have no such limit.
+    const limited = ['/bin/sh', '-c', `ulimit -d ${MOST_KB} 2>/dev/null; exec "$0" "$@"`, ...command];
+    const [file = '', ...args] = platform === 'linux' && existsSync('/bin/sh') ? limited : command;
+    const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'ignore'], env: {} });
     const lines = createInterface({ input: child.stdout });
     const end = new Promise<undefined>((done) => child.on('exit', () => done(undefined)).on('error', () => done(undefined)));
     const reader = { child, lines, end };
