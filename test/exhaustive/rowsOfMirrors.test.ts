@@ -338,6 +338,27 @@ describe('a mirror that lies', () => {
     expect(readdirSync(work).sort()).toEqual(['dist', 'input']);
   });
 
+  it.each<[string, (tip: { height: number }) => object, (index: RowsIndex) => object, RegExp]>([
+    ['of the manifest only', (tip) => ({ ...tip, height: 9_999_999 }), ({ tip }) => ({ tip }), /but the manifest at block 9999999/],
+    ['that the list lacks', (tip) => tip, () => ({ tip: undefined }), /ends at block undefined/],
+    ['far above the last file', (tip) => ({ ...tip, height: 200_000 }), (_) => ({}), /ends 1998[0-9]{2} blocks above its last file/],
+    [
+      'far above the first file',
+      (tip) => ({ ...tip, height: 9_999_999 }),
+      ({ files }) => ({ files: [...files, { ...files[0], first: 9_999_990, last: 9_999_990 }] }),
+      /has no file for 99998[0-9]{2} of its blocks/,
+    ],
+  ])('with a tip %s is refused before it makes thousands of empty files', async (_, tipOf, change, expected) => {
+    cpSync(join(whole, 'dist'), dist(), { recursive: true });
+    const index = indexOf();
+    const tip = tipOf(index.tip as { height: number });
+    publish({ ...index, tip, ...change(index) });
+    writeFileSync(join(dist(), MANIFEST_PATH), JSON.stringify({ ...manifestOf(), tip }));
+    const error = await failedPull(base, to(), { retries: 0 });
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(expected)]);
+    expect(existsSync(join(to(), 'pulled/0'))).toBe(false);
+  });
+
   it('about sizes, so that reading takes too long, ends only the process that reads', async () => {
     cpSync(join(whole, 'dist'), dist(), { recursive: true });
     const error = await failedPull(base, to(), { retries: 0, limits: limitsWith({ rowsReadMs: 1 }) });

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { attempt } from '../../../attempt.ts';
 import { type RowFile, type RowsIndex, rowsIndex } from '../../../contract/rowsSchemas.ts';
 import type { Manifest } from '../../../contract/schemas.ts';
-import type { BlocksFile } from '../../../contract/sources.ts';
+import type { BlocksFile, LastRead } from '../../../contract/sources.ts';
 import { InputError } from '../../../errors.ts';
 import { rowFilePath, rowRunesPath, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { HEIGHTS_PER_FILE } from '../../../rows/rowsForm.ts';
@@ -68,11 +68,11 @@ export class RowsSource extends MirrorSource {
   override async look(): Promise<Extent> {
     return this.client.persist(this.base, async () => {
       const has = await super.look();
-      this.#index = await this.#readIndex(has.last);
-      const heights = new Set(this.#index.files.map(({ first }) => first));
       // Files of rows also cover blocks without records, so the range may begin below the first block with records. The
       // lowest block of the range gets a file even without rows, so that the pulled range begins at this block.
       const first = Math.min(has.first, this.heightsRead[0]?.first ?? has.first);
+      this.#index = await this.#readIndex({ first, last: has.last });
+      const heights = new Set(this.#index.files.map((file) => file.first));
       return { ...has, first, begin: first, has: (height) => height === first || has.has(height) || heights.has(height) };
     });
   }
@@ -110,7 +110,7 @@ export class RowsSource extends MirrorSource {
     return this.#index;
   }
 
-  async #readIndex(tip: number): Promise<RowsIndex> {
+  async #readIndex(range: Heights): Promise<RowsIndex> {
     const sha256 = this.#indexSha256;
     if (sha256 === undefined) throw new BadBlockError('no longer publishes rows');
     const path = rowsIndexPath(sha256);
@@ -119,7 +119,7 @@ export class RowsSource extends MirrorSource {
     if (createHash('sha256').update(body).digest('hex') !== sha256)
       throw new BadBlockError(`has ${path} with other content than its manifest says`);
     const found = rowsIndex.safeParse(jsonOf(body));
-    const why = found.success ? impossible(found.data, tip, this.limits) : 'is not a list of rows';
+    const why = found.success ? impossible(found.data, range, this.tip, this.limits) : 'is not a list of rows';
     if (!found.success || why !== undefined)
       throw new InputError(`${this.base}/${path} ${why}`, [
         'No mirror of this program has such a list. Check that --from is a mirror to be trusted.',
@@ -198,19 +198,37 @@ export class RowsSource extends MirrorSource {
 
 const jsonOf = (body: Uint8Array): unknown => attempt(() => JSON.parse(new TextDecoder().decode(body)));
 
-/** Describes the first impossible value in a list, such as too many rows. Returns undefined if there is none. */
-function impossible({ files, runes }: RowsIndex, tip: number, limits: RowsLimits): string | undefined {
+/**
+ * Maximum number of heights above the last file of rows, and of all heights without a file. A pull writes a file for each
+ * hundred of them. On no network were 100,000 blocks in a row without runes since its first rune.
+ */
+const [MOST_ABOVE, MOST_WITHOUT] = [100_000, 1_000_000];
+
+/**
+ * Describes the first impossible value in a list, such as too many rows. Returns undefined if there is none. `range` and
+ * `tip` are those of the manifest.
+ */
+function impossible(
+  { files, runes, tip: ownTip }: RowsIndex,
+  range: Heights,
+  tip: LastRead | undefined,
+  limits: RowsLimits,
+): string | undefined {
+  if (ownTip?.height !== tip?.height || ownTip?.hash !== tip?.hash)
+    return `ends at block ${ownTip?.height} (${ownTip?.hash}), but the manifest at block ${tip?.height} (${tip?.hash})`;
   if (files.length > MOST_BLOCKS) return `has ${files.length} files, more than ${MOST_BLOCKS}`;
   if (runes.rows > MOST_RUNES || runes.bytes > mostBytes(runes.rows, 1, limits))
     return `has a file of runes with ${runes.rows} rows and ${runes.bytes} bytes, which is too large`;
-  let before = -1;
+  let [before, without] = [-1, range.last - range.first + 1];
   for (const { first, last, rows, bytes } of files) {
     const what = `has a file of blocks ${first}..${last}`;
-    if (first <= before || last < first || last - first >= HEIGHTS_PER_FILE || last > Math.min(tip, HIGHEST))
-      return `${what}, which is not a range of at most ${HEIGHTS_PER_FILE} blocks above ${before} and up to ${tip}`;
+    if (first <= before || last < first || last - first >= HEIGHTS_PER_FILE || last > Math.min(range.last, HIGHEST))
+      return `${what}, which is not a range of at most ${HEIGHTS_PER_FILE} blocks above ${before} and up to ${range.last}`;
     if (rows > MOST_RECORDS) return `${what} with ${rows} rows, more than ${MOST_RECORDS}`;
     if (bytes > mostBytes(rows, last - first + 1, limits)) return `${what} with ${bytes} bytes, too many for ${rows} rows`;
-    before = last;
+    [before, without] = [last, without - (last - first + 1)];
   }
-  return undefined;
+  const above = range.last - Math.max(before, range.first);
+  if (above > MOST_ABOVE) return `ends ${above} blocks above its last file, more than ${MOST_ABOVE}`;
+  return without > MOST_WITHOUT ? `has no file for ${without} of its blocks, more than ${MOST_WITHOUT}` : undefined;
 }
