@@ -7,6 +7,7 @@ import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { UsageError } from '../errors.ts';
+import { MOST_OBJECT } from '../format/root.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { LIMITS } from '../limits.ts';
 import { KEY_VARIABLE, parseSigningKey, readSigningKey } from '../output/signingKeys.ts';
@@ -36,7 +37,7 @@ export const BUILD_COMMAND: Command = {
     flag('change-dialect', 'Allows this build to replace a mirror in the other dialect.'),
     flag('page-sizes LIST', 'Page sizes, ascending; the first is the default limit, the last the maximum.', { byDefault: '20,60' }),
     flag('compress LIST', 'gz, br or gz,br: adds compressed files beside the pages, for nginx and Caddy.', { byDefault: 'none' }),
-    flag('object-size SIZE', 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.', {
+    flag('object-size SIZE', 'Largest size of the files of layout archive, 4KB to 64MB. Up to 1MB, readers need no ranges.', {
       byDefault: '8MB',
     }),
     flag('lists', 'Adds lists: activity by rune and by address, balances, holders, outputs. The default of layout archive.'),
@@ -131,12 +132,12 @@ const dialectOf = (flags: Flags): Dialect => (flags.choice('dialect', ['0x', 'co
 
 const isInside = (path: string, folder: string): boolean => `${resolve(path)}${sep}`.startsWith(`${resolve(folder)}${sep}`);
 
-/** Parses a size from 4 KB to 1 GB. KB, MB and GB are powers of 1,024. */
+/** Parses a size from 4 KB to MOST_OBJECT. KB and MB are powers of 1,024. */
 function parseObjectSize(text: string): number {
-  const [, number, unit = ''] = /^([0-9]{1,6})([KMG])B$/.exec(text) ?? [];
-  const bytes = Number(number) * 1024 ** ('KMG'.indexOf(unit) + 1);
-  if (bytes >= 4096 && bytes <= 1024 ** 3) return bytes;
-  throw new UsageError(`--object-size ${JSON.stringify(text)} must be a size from 4KB to 1GB, such as 256KB or 8MB`);
+  const [, number, unit = ''] = /^([0-9]{1,6})([KM])B$/.exec(text) ?? [];
+  const bytes = Number(number) * 1024 ** ('KM'.indexOf(unit) + 1);
+  if (bytes >= 4096 && bytes <= MOST_OBJECT) return bytes;
+  throw new UsageError(`--object-size ${JSON.stringify(text)} must be a size from 4KB to 64MB, such as 256KB or 8MB`);
 }
 
 function siteUrlOf(text: string | undefined): string | undefined {

@@ -7,6 +7,7 @@ import type { Log } from '../cli/log.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { openRegularFile } from '../disk/regularFile.ts';
 import { BuildError, CliError, InputError, isAbsence, messageOf, UsageError } from '../errors.ts';
+import { MOST_FILE } from '../format/root.ts';
 import { answerFromLists } from '../lists/answers.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
 import { MirrorReader } from '../pages/mirrorReader.ts';
@@ -25,12 +26,6 @@ import { filesAt, type MirrorFiles, type ReadFile } from '../serve/client/client
 const WINDOW = 1000;
 /** Concurrent connections to a host. */
 const CONNECTIONS = 16;
-/**
- * Maximum size of an answer, in bytes. It is high, because hosts without range requests send complete files. A larger
- * answer is an error.
- */
-const MOST_BYTES = 256 * 1024 * 1024;
-
 /** Thrown if the mirror lacks data that the export needs, such as a list. */
 export class AbsentError extends InputError {}
 
@@ -173,7 +168,8 @@ function fetchPersistently(agent: Agent, log: Log): typeof globalThis.fetch {
     let size = 0;
     for await (const chunk of response.body ?? []) {
       size += chunk.length;
-      if (size > MOST_BYTES) throw new InputError(`${url} has more than ${MOST_BYTES} bytes`);
+      // Hosts without range requests send complete files.
+      if (size > MOST_FILE) throw new InputError(`${url} has more than ${MOST_FILE} bytes`);
       chunks.push(chunk);
     }
     const headers = ['content-type', 'content-range'].flatMap((name) => {

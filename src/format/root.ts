@@ -36,6 +36,14 @@ export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 /** Maximum size of an inflated page, directory or root, in bytes. It limits the memory that a damaged file can use. */
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
+/**
+ * Maximum of `objectSize`. Builds hold a file in memory while they make it, and pulls hold a few files.
+ */
+export const MOST_OBJECT = 64 * 1024 * 1024;
+
+/** Maximum size of a file, in bytes. A file also has a directory and a tail, or a single page that is longer. */
+export const MOST_FILE = 2 * MOST_OBJECT;
+
 export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: Root): string {
   const { steps, unsettled, segments, ids, lists } = tables;
   const sizes = { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks };

@@ -165,6 +165,10 @@ describe('npm run build', () => {
     [['--lists', '--no-lists'], '--lists and --no-lists contradict each other'],
     [['--threads', '0'], '--threads "0" must be a whole number from 1 to 256'],
     [['--page-sizes', '60,20'], '--page-sizes "60,20" must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000'],
+    ...['1GB', '65MB', '3KB', '64'].map(
+      (size) =>
+        [['--layout', 'archive', '--object-size', size], `--object-size "${size}" must be a size from 4KB to 64MB`] as [string[], string],
+    ),
     [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],
     [['--compress', 'zip'], '--compress "zip" must be gz, br, gz,br or none'],
     [['--compress', 'gz,gz'], '--compress "gz,gz" must be gz, br, gz,br or none'],

@@ -10,6 +10,7 @@ import type { LastRead, Sources, Start } from '../../contract/sources.ts';
 import { CliError, InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
 import { PartCache } from '../../format/partCache.ts';
+import { MOST_FILE } from '../../format/root.ts';
 import { answerFromLists } from '../../lists/answers.ts';
 import { digestOfBlocks, readDigests } from '../../output/digests.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
@@ -268,7 +269,7 @@ const MOST_FILES = 4;
  * is a hash of its content.
  */
 async function fetchWhole(path: string, base: string, client: Client): Promise<Uint8Array | undefined> {
-  const { status, body } = await client.getBytes(`${base}/${path}`);
+  const { status, body } = await client.getBytes(`${base}/${path}`, MOST_FILE);
   if (status === 404) return undefined;
   if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
   if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)

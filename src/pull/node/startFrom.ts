@@ -24,6 +24,7 @@ import { ChangedArchiveError, readStored, StoredArchive } from '../../engine/arc
 import { BuildError, emptyIfMissing, InputError } from '../../errors.ts';
 import { isFileName } from '../../format/fileName.ts';
 import type { LedgerPoint, ListTables } from '../../format/listTables.ts';
+import { MOST_FILE } from '../../format/root.ts';
 import type { WorkLimits } from '../../limits.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../../lists/parseEtching.ts';
 import { archivePath } from '../../pages/filePaths.ts';
@@ -221,7 +222,7 @@ async function download(
     signal.throwIfAborted();
     const path = join(folder, archivePath(file));
     if (existsSync(path) && isComplete(folder, file)) return true;
-    const { body } = await client.getBytes(`${base}/${archivePath(file)}`);
+    const { body } = await client.getBytes(`${base}/${archivePath(file)}`, MOST_FILE);
     if (body === undefined || openFile(file, Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined) return false;
     mkdirSync(join(path, '..'), { recursive: true });
     replaceFile(path, (temporary) => writeNew(temporary, body));
