@@ -13,7 +13,7 @@ import { countBefore } from './binarySearch.ts';
 import { isFileName } from './fileName.ts';
 import { overlapping } from './overlap.ts';
 import { PartCache } from './partCache.ts';
-import { MOST_INFLATED, parseRoot, type Root } from './root.ts';
+import { MOST_INFLATED, mostInflated, parseRoot, type Root } from './root.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from './segmentDirectory.ts';
 import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
 import { sizeOf } from './tails.ts';
@@ -205,6 +205,7 @@ export class Archive {
 
   /** Reads the blocks (of 4,096 bytes) `from` to `to - 1` of a level's table, and checks their checksums. */
   async tableBlocks(level: Level, from: number, to: number, perBlock?: number): Promise<Uint8Array> {
+    if ((to - from) * BLOCK_BYTES > MOST_INFLATED) throw new ArchiveError('the root of the archive is damaged');
     const perFile = blocksPerFile(this.root.objectSize);
     const parts: Promise<Uint8Array>[] = [];
     for (let at = from; at < to; ) {
@@ -343,7 +344,7 @@ async function readWhole(file: string, bytes: number, files: ArchiveFiles): Prom
 /** Inflates a member. Rejects with an ArchiveError for any failure, but rethrows an AbortError of the host. */
 async function inflate(member: Uint8Array, files: ArchiveFiles): Promise<string> {
   try {
-    return await files.inflate(member, MOST_INFLATED);
+    return await files.inflate(member, mostInflated(member));
   } catch (error) {
     if (error instanceof Error && error.name === 'AbortError') throw error;
     throw new ArchiveError(`a file of the archive is damaged (${error instanceof Error ? error.message : String(error)})`);

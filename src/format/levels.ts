@@ -27,6 +27,9 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
  */
 const MOST_STEPS = 8;
 
+/** Maximum number of levels: the newest, the start, and two for each step (`levelRanges`). */
+export const MOST_LEVELS = 2 * MOST_STEPS + 2;
+
 export function areLevelSteps(value: unknown): value is LevelSteps {
   const { steps, unsettled } = Object(value) as Readonly<Record<string, unknown>>;
   if (!isCount(unsettled) || !Array.isArray(steps) || steps.length === 0 || steps.length > MOST_STEPS || !steps.every(isCount))

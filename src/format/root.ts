@@ -7,7 +7,7 @@
  */
 import { ArchiveError } from './archiveError.ts';
 import { checkFormat, FORMAT, FormatError } from './formatVersion.ts';
-import { areLevelSteps, type LevelSteps } from './levels.ts';
+import { areLevelSteps, type LevelRange, type LevelSteps, levelRanges, MOST_LEVELS } from './levels.ts';
 import type { ListTables } from './listTables.ts';
 import type { Segment } from './segmentDirectory.ts';
 import type { Level } from './sortedTable.ts';
@@ -36,6 +36,18 @@ export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 /** Maximum size of an inflated page, directory or root, in bytes. It limits the memory that a damaged file can use. */
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
+/** Size of a gzip member that may inflate to any size, and how many times its size a larger member may inflate to. */
+const [FREE_BYTES, MOST_RATIO] = [1024 * 1024, 250];
+
+/**
+ * Returns the maximum size of an inflated member of this size, in bytes. Records and documents have ids and amounts, so
+ * they inflate to at most some fifty times their size. A small file must not fill the memory of a reader.
+ */
+export const mostInflated = (member: Uint8Array): number => Math.min(MOST_INFLATED, FREE_BYTES + member.length * MOST_RATIO);
+
+/** Maximum number of objects and lists in a root, which need more memory than their text. */
+const MOST_OBJECTS = 2_000_000;
+
 /**
  * Maximum of `objectSize`. Builds hold a file in memory while they make it, and pulls hold a few files.
  */
@@ -51,25 +63,57 @@ export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: R
 }
 
 /**
- * Parses a root. Checks only the format version, the maximum sizes and the steps of levels. Damage elsewhere is
- * unlikely, because a root is named by its SHA-256. Readers check names and offsets before each read. Throws a
- * FormatError for a root of another version, and an ArchiveError for invalid text.
+ * Parses a root. Checks the format version, the maximum sizes, and the number and ranges of levels, because readers
+ * search all levels at once, and the root may come from a stranger. Readers check names and offsets before each read.
+ * Throws a FormatError for a root of another version, and an ArchiveError for invalid text.
  */
 export function parseRoot(text: string): Root {
   try {
+    if (text.length > 2 * MOST_OBJECTS && (text.match(/[[{]/g)?.length ?? 0) > MOST_OBJECTS) throw new Error('too many objects');
     const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
     checkFormat(fields['format']);
     const { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks, ...tables } = fields;
     const { steps, unsettled, segments, ids, lists } = tables;
     const further = lists === undefined ? {} : { lists };
     const areRight = [pageSize, objectSize, segmentBlocks].every(isCount) && [fields, lists ?? fields].every(areLevelSteps);
-    if (areRight && Array.isArray(segments) && Array.isArray(ids))
+    const haveLevels = areRight && areApart(ids as Level[]) && (lists === undefined || haveRanges(lists as ListTables));
+    if (haveLevels && Array.isArray(segments) && Array.isArray(ids))
       return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
   } catch (error) {
     if (error instanceof FormatError) throw error;
     // Text that is not JSON causes the same error as JSON that is not a root.
   }
   throw new ArchiveError('the root of the archive is damaged');
+}
+
+/** True if there are no more levels than steps allow, and no two of them overlap. Throws for anything but levels. */
+function areApart(levels: readonly LevelRange[]): boolean {
+  const sorted = [...levels].sort((a, b) => a.first - b.first);
+  return levels.length <= MOST_LEVELS && sorted.every(({ first, last }, i) => first <= last && first > (sorted[i - 1]?.last ?? -1));
+}
+
+/**
+ * True if all levels of the lists have ranges that follow from the tip. Levels without content are left out. Throws for
+ * anything but lists.
+ */
+function haveRanges(lists: ListTables): boolean {
+  const { tip, lowest, start, names, activity = [], etchings, balances, outputs } = lists;
+  const isHeight = (height: number) => Number.isSafeInteger(height) && height >= 0 && height <= HIGHEST_HEIGHT;
+  if (![tip + 1, lowest ?? 0, start?.height ?? 0].every(isHeight)) return false;
+  const ofBlocks = levelRanges(tip, lists, lowest, start?.height);
+  // The levels of etchings begin at height 0.
+  const ofEtchings = levelRanges(tip, lists, undefined, start?.height);
+  const follow = (levels: readonly LevelRange[] = [], ranges: readonly LevelRange[]) =>
+    areApart(levels) && levels.every(({ first, last }) => ranges.some((range) => range.first === first && range.last === last));
+  const byBlocks = [
+    ...[balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts],
+    ...[activity.map(({ heads }) => heads), activity.map(({ pointers }) => pointers)],
+  ];
+  return (
+    [etchings?.levels, etchings?.runes].every((levels) => follow(levels, ofEtchings)) &&
+    byBlocks.every((levels) => follow(levels, ofBlocks)) &&
+    follow(names, etchings === undefined ? ofBlocks : ofEtchings)
+  );
 }
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;

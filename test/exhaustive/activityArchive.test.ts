@@ -162,9 +162,9 @@ describe('lists that a faulty program made', () => {
       'have a wrong number of files',
       (lists) => changeLevels(lists, (level) => ({ ...level, pointers: { ...level.pointers, counts: [10 ** 7] } })),
     ],
-    ['another highest block', 'ranges', BLOCKS, (lists) => ({ ...lists, tip: lists.tip + 1 })],
+    ['another highest block', 'ranges', 'damaged', (lists) => ({ ...lists, tip: lists.tip + 1 })],
     ['another lowest block', 'files', BLOCKS, (lists) => ({ ...lists, lowest: (lists.lowest ?? 0) - 1 })],
-    ['no lowest block', 'files', BLOCKS, (lists) => ({ ...lists, lowest: undefined })],
+    ['no lowest block', 'files', 'damaged', (lists) => ({ ...lists, lowest: undefined })],
   ])('are found by verification: %s', async (_, name, finding, change) => {
     const changeRoot = (root: Root): Root => ({ ...root, lists: root.lists && change(root.lists) });
     const error = await check(at(forge(name, 'heads', () => undefined, changeRoot))).catch((caught: unknown) => caught);

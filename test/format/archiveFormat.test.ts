@@ -19,6 +19,59 @@ describe('a root', () => {
   const sizes = { pageSize: 60, objectSize: 4096, segmentBlocks: 1024 };
   const root: Root = { ...sizes, steps: [16, 4], unsettled: 2, segments: [segment], ids: [level] };
 
+  /** Lists of a mirror with the tip 21, whose levels are 0 to 15, 16 to 19 and 20 to 21, without their files. */
+  const listsWith = (levels: Readonly<Record<string, unknown>>, more: object = {}) => {
+    const right = [
+      { first: 0, last: 15 },
+      { first: 20, last: 21 },
+    ];
+    const of = (kind: string): unknown => levels[kind] ?? right;
+    const [heads, pointers] = [of('heads') as unknown[], of('pointers') as unknown[]];
+    const activity = Array.from({ length: Math.max(heads.length, pointers.length) }, (_, i) => ({
+      ...{ begin: 0, heads: heads[i] ?? heads[0], pointers: pointers[i] ?? pointers[0] },
+    }));
+    return {
+      ...{ steps: [16, 4], unsettled: 2, tip: 21, page: 60, names: of('names') },
+      etchings: { total: 1, levels: of('etchings'), runes: of('runes') },
+      activity,
+      balances: { addresses: of('addresses'), holders: of('holders') },
+      outputs: { tipHash: '', outputs: of('outputs'), addresses: of('owners'), starts: of('starts') },
+      ...more,
+    };
+  };
+
+  it('may have lists whose levels follow from the tip, the lowest block and the start', () => {
+    const from = (levels: readonly (readonly [number, number])[]) => levels.map(([first, last]) => ({ first, last }));
+    const above = Object.fromEntries(
+      ['addresses', 'holders', 'outputs', 'owners', 'starts', 'heads'].map((kind) => [
+        kind,
+        from([
+          [5, 7],
+          [8, 15],
+        ]),
+      ]),
+    );
+    const started = Object.fromEntries(
+      ['etchings', 'runes', 'names'].map((kind) => [
+        kind,
+        from([
+          [0, 9],
+          [12, 15],
+        ]),
+      ]),
+    );
+    for (const lists of [
+      listsWith({}),
+      listsWith({ ...above, pointers: above['heads'] }, { lowest: 5 }),
+      listsWith(
+        { ...started, ...Object.fromEntries(Object.keys(above).map((kind) => [kind, started['names']])), pointers: started['names'] },
+        { start: { height: 9 } },
+      ),
+      { ...listsWith({}), etchings: undefined, balances: undefined, outputs: undefined, activity: undefined, names: [] },
+    ])
+      expect(() => parseRoot(renderRoot({ ...root, lists } as unknown as Root))).not.toThrow();
+  });
+
   it('is read as written', () => {
     const parted: Root = { ...root, segments: [{ ...segment, part: { page: 3, operations: { mint: 4 } } }] };
     for (const one of [root, parted]) expect(parseRoot(renderRoot(one))).toEqual(one);
@@ -38,8 +91,34 @@ describe('a root', () => {
     ['a number of blocks that is text', { ...root, segmentBlocks: '1024' }],
     ['no segments', { ...root, segments: undefined }],
     ['no table', { ...root, ids: null }],
+    ['a level twice', { ...root, ids: [level, level] }],
+    ['levels that overlap', { ...root, ids: [level, { ...level, first: 7, last: 9 }] }],
+    ['a level that ends before it begins', { ...root, ids: [{ ...level, first: 8 }] }],
+    ['more levels than steps allow', { ...root, ids: Array.from({ length: 19 }, (_, i) => ({ ...level, first: i, last: i })) }],
+    ...(['etchings', 'runes', 'names', 'addresses', 'holders', 'outputs', 'owners', 'starts', 'heads', 'pointers'] as const).flatMap(
+      (kind) =>
+        [
+          ['a level that does not follow from the tip', [{ first: 1, last: 15 }]],
+          ['40 equal levels', Array.from({ length: 40 }, () => ({ first: 0, last: 15 }))],
+          [
+            'levels of another tip',
+            [
+              { first: 0, last: 15 },
+              { first: 16, last: 22 },
+            ],
+          ],
+        ].map(([what, levels]): [string, unknown] => [`${what}, of ${kind}`, { ...root, lists: listsWith({ [kind]: levels }) }]),
+    ),
+    ['a tip above all heights', { ...root, lists: { ...listsWith({}), tip: 2 ** 24 } }],
+    ['a tip that is text', { ...root, lists: { ...listsWith({}), tip: '21' } }],
+    ['a start below 0', { ...root, lists: { ...listsWith({}), start: { height: -5 } } }],
   ])('is refused with %s', (_, wrong) => {
     expect(() => parseRoot(renderRoot(wrong as Root))).toThrow(ArchiveError);
+  });
+
+  it('is refused with millions of empty lists, which need far more memory than their text', () => {
+    const text = renderRoot(root).replace('"segments":[', `"segments":[${'[],'.repeat(2_000_001)}`);
+    expect(() => parseRoot(text)).toThrow(ArchiveError);
   });
 
   it.each([

@@ -148,7 +148,7 @@ describe('a look-up of a key', () => {
         };
         const made = tables.map((keys) => levelOf(keys, Math.log2(countsFor(keys.length, LIMITS.entriesPerCount))));
         const each = blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
-        const ids = made.map(({ level, entries }) => {
+        const ids = made.map(({ level, entries }, height) => {
           const parts = Array.from({ length: Math.ceil(entries.length / each) }, (_, i) =>
             blocksOf(entries.slice(i * each, (i + 1) * each)),
           );
@@ -157,7 +157,7 @@ describe('a look-up of a key', () => {
             expect(fileBytes({ ...level, files }, i, objectSize)).toBe(part.length);
             expect(part.length).toBeLessThanOrEqual(Math.max(objectSize, BLOCK_BYTES));
           }
-          return { ...level, files };
+          return { ...level, first: height, last: height, files };
         });
         const root = gzipSync(renderRoot({ pageSize: 60, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels, segments: [], ids }));
         const archive = await Archive.open({ root: put(root), bytes: root.length }, inMemory(contents));

@@ -5,7 +5,7 @@
  */
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
 import { BuildError } from '../../errors.ts';
-import { MOST_INFLATED } from '../../format/root.ts';
+import { MOST_INFLATED, mostInflated } from '../../format/root.ts';
 import type { Encoding } from '../../pages/mirrorOptions.ts';
 
 /** Brotli quality of `.br` files. Quality 9 takes ten times as long as 6, and makes a page only 1 % smaller. */
@@ -51,7 +51,7 @@ export function gzipMember(bytes: Uint8Array): Buffer {
 }
 
 /** Unpacks a gzip member of an archive. Throws if the member is damaged or larger than a build allows. */
-export const inflateBytes = (member: Uint8Array): Buffer => gunzipSync(member, { maxOutputLength: MOST_INFLATED });
+export const inflateBytes = (member: Uint8Array): Buffer => gunzipSync(member, { maxOutputLength: mostInflated(member) });
 
 /** Unpacks a gzip member into text, like `inflateBytes`. */
 export const inflate = (member: Uint8Array): string => inflateBytes(member).toString();

@@ -4,13 +4,14 @@
  * not run code.
  */
 import { gunzipSync } from 'node:zlib';
+import { AtOnce } from '../../atOnce.ts';
 import { openFile } from '../../contract/archiveFile.ts';
 import { type BlockDigest, type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
 import type { LastRead, Sources, Start } from '../../contract/sources.ts';
 import { CliError, InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
 import { PartCache } from '../../format/partCache.ts';
-import { MOST_FILE } from '../../format/root.ts';
+import { MOST_FILE, MOST_OBJECT } from '../../format/root.ts';
 import { answerFromLists } from '../../lists/answers.ts';
 import { digestOfBlocks, readDigests } from '../../output/digests.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
@@ -114,18 +115,20 @@ export async function readListing(base: string, client: Client): Promise<Listing
  */
 export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
   // Keeps promises, so that blocks of the same file that are pulled in parallel fetch this file once.
-  const files = new PartCache(MOST_FILES);
-  const fetchFile = (path: string) => {
-    const file = fetchWhole(path, base, client);
-    files.keep(path, { value: file, bytes: 1 });
+  const files = new PartCache(KEPT_BYTES);
+  const fetches = new AtOnce(FETCHES);
+  const fetchFile = (path: string, size: number) => {
+    const file = fetches.run(() => fetchWhole(path, size, base, client));
+    files.keep(path, { value: file, bytes: size });
     file.catch(() => files.forget(path));
     return file;
   };
   return {
-    read: async (path, offset, length) => {
-      const file = (files.known(path) as ReturnType<typeof fetchFile> | undefined) ?? fetchFile(path);
-      const part = (await file)?.subarray(offset, offset + length);
-      return part?.length === length ? part : undefined;
+    read: async (path, offset, length, size) => {
+      const file = await ((files.known(path) as ReturnType<typeof fetchFile> | undefined) ?? fetchFile(path, size));
+      const part = file?.subarray(offset, offset + length);
+      // Copies a small part, because a view would keep the complete file in memory.
+      return part?.length !== length ? undefined : part.length < (file?.length ?? 0) / 2 ? new Uint8Array(part) : part;
     },
     inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
   };
@@ -261,15 +264,18 @@ export function digestsPaths({ heights }: Manifest): Set<string> {
 /** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
 export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
 
-/** Maximum number of archive files to keep in memory, enough for the blocks that are pulled in parallel. */
-const MOST_FILES = 4;
+/** Maximum size of archive files to keep in memory, in bytes. Blocks that are pulled in parallel need few files. */
+const KEPT_BYTES = MOST_OBJECT;
+
+/** Maximum number of archive files that are fetched at the same time. A reader may ask for a file of each level. */
+const FETCHES = 2;
 
 /**
- * Returns a complete file, undefined if the mirror does not have it. Rejects if the file does not match its name, which
- * is a hash of its content.
+ * Returns a complete file of `size` bytes, undefined if the mirror does not have it. Rejects if the file is larger, or
+ * does not match its name, which is a hash of its content.
  */
-async function fetchWhole(path: string, base: string, client: Client): Promise<Uint8Array | undefined> {
-  const { status, body } = await client.getBytes(`${base}/${path}`, MOST_FILE);
+async function fetchWhole(path: string, size: number, base: string, client: Client): Promise<Uint8Array | undefined> {
+  const { status, body } = await client.getBytes(`${base}/${path}`, Math.min(size, MOST_FILE));
   if (status === 404) return undefined;
   if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
   if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)
