@@ -1,13 +1,16 @@
 /** Tests which archive files, and which answers of hosts, a reader accepts or refuses. */
+import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { sealFile } from '../../src/contract/archiveFile.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
 import { FormatError } from '../../src/format/formatVersion.ts';
+import { PartCache } from '../../src/format/partCache.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/format/root.ts';
 import { parseDirectory, type Segment } from '../../src/format/segmentDirectory.ts';
 import type { Level } from '../../src/format/sortedTable.ts';
+import { verifiedRead } from '../../src/format/verifiedRead.ts';
 import { inflateText, partOf } from '../../src/serve/archiveParts.ts';
 import { hex } from '../support/records.ts';
 
@@ -232,4 +235,18 @@ describe('a part of a file', () => {
     for (const wrong of [damaged, member.subarray(0, -1), Buffer.concat([member, Buffer.from('x')]), Buffer.from('no gzip')])
       await expect(inflateText(wrong, MB)).rejects.toThrow();
   });
+});
+
+it('the tail of a file is checked even if the tail is cached: the returned bytes are those that were checked', async () => {
+  const { name, file } = sealFile(Buffer.alloc(40_000, 'a'));
+  let served = file;
+  const read = async (_: string, offset: number, length: number) => served.subarray(offset, offset + length);
+  const digest = async (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
+  const checked = verifiedRead(read, digest, new PartCache());
+  expect(await checked(name, 0, 10, file.length)).toEqual(file.subarray(0, 10));
+  served = Buffer.from(file);
+  served.writeUInt8((served.at(-1) ?? 0) ^ 1, served.length - 1);
+  await expect(checked(name, 0, file.length, file.length)).rejects.toThrow(ArchiveError);
+  served = file;
+  expect(await checked(name, 0, file.length, file.length)).toEqual(file);
 });
