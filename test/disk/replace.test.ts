@@ -73,3 +73,10 @@ describe.skipIf(!mounted)('an output on two file systems (skipped where a tmpfs 
     }
   });
 });
+
+it('the old file stays if there is no new one', () => {
+  const target = join(temporaryFolder(), 'a.json');
+  writeFileSync(target, 'old');
+  expect(() => replaceFile(target, () => undefined)).toThrow('ENOENT');
+  expect(readFileSync(target, 'utf8')).toBe('old');
+});

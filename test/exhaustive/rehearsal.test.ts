@@ -1,6 +1,5 @@
 /** Runs a short rehearsal of mainnet, with limits that its chain often crosses (test/rehearsal). */
 import { expect, it } from 'vitest';
-import { changed, FAULTS } from '../rehearsal/faults.ts';
 import { rehearse } from '../rehearsal/rehearsal.ts';
 import { RecordingLog, temporaryFolder } from '../support/build.ts';
 import { TINY } from '../support/limits.ts';
@@ -17,10 +16,4 @@ it('a pull, builds, reorganisations and kills with tiny limits give the results 
   // node writes no text files, so `filesPerScan` does not apply. `runesMember` is counted as `documentMember`.
   const others = ['spentBlocks', 'filesPerScan', 'runesMember'];
   expect(Object.keys(TINY).filter((name) => !others.includes(name) && !crossed.has(name))).toEqual([]);
-});
-
-// Checks only that the code that each fault replaces still exists. Rehearsals with the faults take minutes: `npx tsx
-// test/rehearsal/faults.ts`.
-it.each(FAULTS)('$name can still be put into the program', (fault) => {
-  expect(changed(fault)).toContain(fault.to);
 });

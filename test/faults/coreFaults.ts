@@ -2,7 +2,7 @@
 import type { Fault } from './list.ts';
 
 export const CORE_FAULTS: readonly Fault[] = [
-  // Runes. Drawn with seed 1; discarded: none.
+  // Runes.
   {
     name: 'unallocated runes go to the second output',
     file: 'src/runes/indexBlock.ts',

@@ -474,8 +474,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/disk/replaceFile.ts',
     from: 'statOf(target)?.isDirectory() === true',
     to: 'statOf(target)?.isDirectory() !== undefined',
-    test: 'exhaustive/engine/ioErrors',
-    only: 'of a writer',
+    test: 'disk/replace',
+    only: 'the old file stays',
   },
   {
     name: 'scratch folders of other containers',

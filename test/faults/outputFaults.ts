@@ -39,7 +39,8 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/cli/environment.ts',
     from: 'filter(([name]) => !Object.values<string>(SECRETS).includes(name))',
     to: "filter(([name]) => name !== '')",
-    test: 'exhaustive/nodeFollow',
+    test: 'exhaustive/setup/settings',
+    only: 'no secrets',
   },
   {
     name: 'a setting that replaces the flag of the user',
@@ -202,9 +203,9 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     from: 'max-age=31536000, immutable, no-transform',
     to: 'max-age=31536000, immutable',
     test: 'pages/siteFiles',
-    only: 'netlify',
+    only: 'for ever',
   },
-  // Site. Files that need a DOM have tests only in Chromium (test/browser), so their draws were discarded.
+  // Site.
   {
     name: 'sums of amounts with the wrong sign',
     file: 'src/site/explorer/amountMath.ts',
@@ -300,14 +301,6 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     to: 'const entries = asked !== undefined ? all',
     test: 'export/export',
     only: 'holders after any block',
-  },
-  {
-    name: 'windows of the size of pages',
-    file: 'src/export/pinnedMirror.ts',
-    from: '    if (path !== MANIFEST_PATH || file === undefined) return file;',
-    to: '    return file;',
-    test: 'export/export',
-    only: 'equal to the model and the API',
   },
   {
     name: 'addresses that hold nothing any more',

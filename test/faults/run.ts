@@ -1,6 +1,6 @@
 /**
  * Puts faults (list.ts) one after another into copies of the program, and checks that the test file of each notices it:
- * `npm run faults [ROOM or part of a name]`. Each test file first runs without a fault.
+ * `npm run faults [ROOM or pattern of names]`. Each test file first runs without a fault.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { groupBy } from '../../src/groupBy.ts';
 import { ROOT } from '../support/cli.ts';
 import { changed, FAULTS, type Fault, ROOMS, roomOf } from './list.ts';
 
-/** Number of copies, each with one test file at a time. */
+/** Maximum number of copies, each with one test file at a time. */
 const COPIES = 2;
 
 /** A test file that is still running after this time is stopped. Only broken tests take so long. */
@@ -114,13 +114,13 @@ function makeCopy(folder: string): string {
 
 const wanted = process.argv[2] ?? '';
 const isRoom = wanted in ROOMS;
-const faults = FAULTS.filter(({ file, name }) => (isRoom ? roomOf(file) === wanted : name.includes(wanted)));
+const faults = FAULTS.filter(({ file, name }) => (isRoom ? roomOf(file) === wanted : new RegExp(wanted).test(name)));
 for (const fault of faults) transformSync(changed(fault), { loader: 'ts' });
 const work = mkdtempSync(join(tmpdir(), 'mirror-faults-'));
 try {
   const groups = [...groupBy(faults, ({ test }) => test)];
   await Promise.all(
-    Array.from({ length: COPIES }, async (_, i) => {
+    Array.from({ length: Math.min(COPIES, groups.length) }, async (_, i) => {
       const copy = makeCopy(join(work, `${i}`));
       for (let group = groups.shift(); group !== undefined; group = groups.shift()) await runGroup(copy, ...group);
     }),

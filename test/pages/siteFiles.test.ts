@@ -15,7 +15,7 @@ import {
   STATS_PATH,
   STATUS_PATH,
 } from '../../src/pages/filePaths.ts';
-import { cachingHeaders, FILE_HEADERS, fileHeaders } from '../../src/serve/http/headers.ts';
+import { cachingHeaders, FILE_HEADERS, fileCaching, fileHeaders } from '../../src/serve/http/headers.ts';
 import { siteAssets } from '../../src/site/assets.ts';
 import { openapiText } from '../../src/site/openapi.ts';
 import { filesBelow } from '../support/build.ts';
@@ -85,6 +85,11 @@ describe('every kind of file of a build', () => {
     const asked = documents.map((path) => (path === STATUS_PATH ? '/runes/v1/' : `/${path}`));
     expect(asked.filter((path) => !described.some((one) => one.test(path)))).toEqual([]);
   });
+});
+
+it('files of an archive are cached for ever, and proxies may not compress them', () => {
+  const never = { 'cache-control': 'public, max-age=31536000, immutable, no-transform' };
+  expect(['archive/0a.bin', 'archive.json'].map(fileCaching)).toEqual([never, { 'cache-control': 'public, no-cache, must-revalidate' }]);
 });
 
 describe('netlify.toml', () => {
