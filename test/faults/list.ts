@@ -17,7 +17,7 @@ export interface Fault {
   /** Text that the fault replaces by `to`. It occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
-  /** Path below `test/` of the test file that must fail, without its extensions. */
+  /** Path of the test file that must fail, without `test/` and the ending. */
   readonly test: string;
   /** Only tests whose names match this pattern run. */
   readonly only?: string;
