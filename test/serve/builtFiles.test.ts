@@ -3,13 +3,15 @@
  * meanwhile.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { attempt } from '../../src/attempt.ts';
 import { SERVER_LIMITS } from '../../src/limits.ts';
 import { BuiltFiles, ForeignFileError } from '../../src/serve/local/builtFiles.ts';
-import { temporaryFolder, testBuild } from '../support/build.ts';
+import { OpenFiles } from '../../src/serve/local/openFiles.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
@@ -136,4 +138,18 @@ describe('a large file', () => {
     expect(await answer).not.toContain('HTTP/1.1 400');
     await server.close();
   });
+});
+
+it.skipIf(!existsSync('/proc/self/fd'))('an open file is closed after its reads in threads when another one takes its place', async () => {
+  const folder = temporaryFolder();
+  writeFiles(folder, { a: 'a', b: 'b' });
+  const files = new OpenFiles({ ...SERVER_LIMITS, openFiles: 1 });
+  const opened = () => readdirSync('/proc/self/fd').map((file) => attempt(() => readlinkSync(`/proc/self/fd/${file}`)));
+  files.open('a', join(folder, 'a'));
+  const reads = [0, 1].map(() => files.readInThread('a', 0, 1));
+  expect((await Promise.all(reads)).map(String)).toEqual(['a', 'a']);
+  expect(opened()).toContain(join(folder, 'a'));
+  files.open('b', join(folder, 'b'));
+  expect(opened()).not.toContain(join(folder, 'a'));
+  files.close();
 });
