@@ -1,5 +1,7 @@
 import { closeSync, constants, fsyncSync, openSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { codeOf, messageOf } from '../errors.ts';
+import { syncFolder } from './sync.ts';
 
 /** Number of buffered characters at which the buffer is written to the file. */
 const AT_ONCE = 64 * 1024;
@@ -15,6 +17,8 @@ export class LineFile {
   /** Handle of the open file. Undefined until the first flush. */
   #handle: number | undefined;
   #text = '';
+  /** True if the name of the file is on disk too, not only its content. */
+  #isNamed = false;
   count = 0;
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
@@ -41,7 +45,11 @@ export class LineFile {
 
   /** Flushes, then waits until the lines are on disk. */
   sync(): void {
-    this.#write(fsyncSync);
+    this.#write((handle) => {
+      fsyncSync(handle);
+      if (!this.#isNamed) syncFolder(dirname(this.file));
+      this.#isNamed = true;
+    });
   }
 
   #write(end: (handle: number) => void): void {

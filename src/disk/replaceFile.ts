@@ -50,11 +50,29 @@ export function replaceDurably(target: string, text: string, temporary?: string)
 }
 
 /**
+ * Creates a file with this text, and syncs it. After a kill or a power cut, the file is complete or missing. Throws
+ * system errors, such as EEXIST if the path exists.
+ */
+export function createDurably(target: string, text: string, mode?: number): void {
+  const temporary = `${target}.${process.pid}${TEMPORARY_SUFFIX}`;
+  rmSync(temporary, { force: true });
+  try {
+    writeNew(temporary, Buffer.from(text), mode);
+    syncFile(temporary);
+    // Unlike a rename, a link or an exclusive copy never replaces a file.
+    if (tryLink(temporary, target) !== undefined) copyFileSync(temporary, target, constants.COPYFILE_EXCL);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+  syncFolder(dirname(target));
+}
+
+/**
  * Creates a file with these bytes. Throws system errors, such as EEXIST if the path exists, even as a broken link.
  * Leaves no partial file behind.
  */
-export function writeNew(path: string, bytes: Uint8Array): void {
-  const handle = openSync(path, 'wx');
+export function writeNew(path: string, bytes: Uint8Array, mode?: number): void {
+  const handle = openSync(path, 'wx', mode);
   try {
     writeFileSync(handle, bytes);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** The keygen command: makes a key that signs mirrors. */
-import { writeFileSync } from 'node:fs';
 import { type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
+import { createDurably } from '../disk/replaceFile.ts';
 import { BuildError, codeOf, InputError, messageOf, UsageError } from '../errors.ts';
 import { isKeyName } from '../format/signedNote.ts';
 import { program } from '../program.ts';
@@ -27,7 +27,7 @@ export async function runKeygen(flags: Flags, log: Log): Promise<void> {
   if (!isKeyName(name)) throw new UsageError(`--name ${JSON.stringify(name)} must have no spaces, no plus sign and at most 200 characters`);
   const { privateText, publicText } = makeKey(name);
   try {
-    writeFileSync(out, `${privateText}\n`, { mode: 0o600, flag: 'wx' });
+    createDurably(out, `${privateText}\n`, 0o600);
   } catch (error) {
     if (codeOf(error) === 'EEXIST')
       throw new InputError(`${out} exists, and keygen never replaces a file`, ['Choose another file with --out.']);

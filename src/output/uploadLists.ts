@@ -16,7 +16,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { APPEND, LineFile } from '../disk/lineFile.ts';
 import { makeFolder } from '../disk/makeFolder.ts';
@@ -69,6 +69,8 @@ export class Changes {
    */
   begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
+    // Syncing a list syncs its name in this folder, but not the name of this folder.
+    syncFolder(dirname(this.#folder));
     const lists = [this.#removed, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
     this.#inherited = lists.flatMap(pathsIn);
     dropHalfLine(this.#removed);

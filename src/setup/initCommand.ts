@@ -1,10 +1,10 @@
 /** The init command: asks what a mirror needs, and writes the settings file. */
-import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { type Command, type Flag, type Flags, flag, HELP, LOG, SETTINGS_FILE } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { settingsReader } from '../cli/settings.ts';
 import type { Settings } from '../cli/settingsFile.ts';
+import { createDurably } from '../disk/replaceFile.ts';
 import { BuildError, CliError, codeOf, EXIT, InputError, messageOf, UsageError } from '../errors.ts';
 import { plainCall, program } from '../program.ts';
 import { parseFrom, parseWanted } from '../pull/pullCommand.ts';
@@ -70,15 +70,20 @@ export async function runInit(flags: Flags, log: Log): Promise<void> {
   const { parseSettings } = await settingsReader();
   const asks = QUESTIONS.every(({ name }) => !flags.has(name)) && process.stdin.isTTY && process.stdout.isTTY;
   const settings = asks ? await askOnTerminal(parseSettings) : fromFlags(flags, parseSettings);
+  writeSettings(settings);
+  log.info('written', `Wrote ${SETTINGS_FILE}. Next: ${plainCall('update')}`, { path: SETTINGS_FILE });
+}
+
+/** Writes the settings file into the current folder. Throws an InputError if it exists. */
+export function writeSettings(settings: Settings): void {
   const text = `${JSON.stringify({ $schema: program.settingsSchema, ...settings }, null, 2)}\n`;
   try {
-    writeFileSync(SETTINGS_FILE, text, { flag: 'wx' });
+    createDurably(SETTINGS_FILE, text);
   } catch (error) {
     if (codeOf(error) === 'EEXIST')
       throw new InputError(`${SETTINGS_FILE} exists, and init never replaces a file`, ['Change it, or remove it first.']);
     throw new BuildError(`${SETTINGS_FILE} cannot be written: ${messageOf(error)}`);
   }
-  log.info('written', `Wrote ${SETTINGS_FILE}. Next: ${plainCall('update')}`, { path: SETTINGS_FILE });
 }
 
 type Parse = typeof import('../cli/settingsFile.ts').parseSettings;

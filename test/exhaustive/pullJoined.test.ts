@@ -1,8 +1,8 @@
 /**
  * Tests pulls over HTTP, which join settled blocks (at least `confirmations` below the last block) into files of a
- * hundred blocks. Includes reorganisations, kills and damage.
+ * hundred blocks. Includes reorganisations and damage.
  */
-import { appendFileSync, copyFileSync, cpSync, rmSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesBelow, temporaryFolder, tree } from '../support/build.ts';
@@ -50,31 +50,6 @@ describe('settled blocks in files of a hundred', () => {
     expect(await testPull(base, to, { confirmations: unsettled })).toMatchObject({ blocks: 0 });
     expect(fetched()).toEqual([]);
     expect(tree(to)).toEqual(before);
-  });
-
-  it('share a file after a pull that was killed while it joined or split files', async () => {
-    longChain();
-    const [apart, joined] = [await fresh({ confirmations: unsettled }), await fresh()];
-    const files = filesBelow(join(apart, 'pulled')).filter((path) => /\/11[0-9]{2}-/.test(path));
-    const [file = ''] = filesBelow(join(joined, 'pulled')).filter((path) => path.includes('/1100-1199-'));
-    const states: readonly (readonly [left: readonly string[], isComplete: boolean])[] = [
-      [files, false],
-      [files, true],
-      [files.slice(30), true],
-      [files.slice(0, 30), true],
-      [files.slice(-1), true],
-    ];
-    for (const [left, isComplete] of states) {
-      rmSync(to, { recursive: true, force: true });
-      cpSync(apart, to, { recursive: true });
-      for (const path of files) if (!left.includes(path)) rmSync(join(to, 'pulled', path));
-      for (const path of isComplete ? [file, `${file}.sha256`] : [file])
-        copyFileSync(join(joined, 'pulled', path), join(to, 'pulled', path));
-      server.requests.length = 0;
-      await testPull(base, to);
-      expect(fetched()).toEqual([]);
-      expect(tree(to)).toEqual(tree(joined));
-    }
   });
 
   it.each([

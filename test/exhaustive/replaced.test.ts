@@ -8,14 +8,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createMirrorServer } from '../../src/serve/local/server.ts';
-import { CONFORMANCE_INPUTS, temporaryFolder, tree } from '../support/build.ts';
-import { runProcess } from '../support/cli.ts';
+import { temporaryFolder } from '../support/build.ts';
 import { activityPaths } from '../support/outputs.ts';
 import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, sendTo, startServer } from '../support/server.ts';
 
 describe('an output that is replaced under the local server', () => {
-  const work = temporaryFolder();
   const outputs = new Map<Name, string>();
   /** Options of several builds of the same data. */
   const BUILDS = {
@@ -30,16 +28,6 @@ describe('an output that is replaced under the local server', () => {
   const expected = new Map<Name, string[]>();
   let targets: string[] = [];
 
-  // Builds run in their own processes, so that the server can answer meanwhile.
-  const build = (out: string, name: Name) => {
-    const inputs = CONFORMANCE_INPUTS.flatMap((path) => ['--input', path]);
-    const { layout, dialect } = BUILDS[name];
-    return runProcess(
-      'build',
-      [...inputs, '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--dialect', dialect, '--change-dialect'],
-      work,
-    );
-  };
   const ask = async (host: LocalHost, target: string) => {
     const { status, body } = await host.send('GET', target);
     return status === 503 ? '503' : `${status} ${body}`;
@@ -68,42 +56,6 @@ describe('an output that is replaced under the local server', () => {
       expected.set(name, answers);
       await host.close();
     }
-  });
-
-  it.each<[string, typeof build, Name, Name]>([
-    ['a build of another layout', build, 'files', 'archive'],
-    ['a build in another dialect', build, 'files', 'files-hiro'],
-    ['a build in another dialect, layout archive', build, 'archive', 'archive-hiro'],
-    ['a build in another layout and dialect', build, 'archive-hiro', 'files'],
-  ])('by %s: every answer is the old one, the new one, or a 503', async (_, make, from, to) => {
-    const out = join(temporaryFolder(), 'out');
-    cpSync(built(from), out, { recursive: true });
-    const host = await startServer(out);
-    const [old = [], fresh = []] = [expected.get(from), expected.get(to)];
-    let answered = 0;
-    const wrong: string[] = [];
-    let isDone = false;
-    const poll = async (first: number) => {
-      for (let i = first; !isDone; i = (i + 7) % targets.length) {
-        const answer = await ask(host, targets[i] ?? '');
-        if (answer === fresh[i] || answer === old[i]) answered += 1;
-        else if (answer !== '503') wrong.push(`${targets[i]}: ${answer.slice(0, 100)}`);
-      }
-    };
-    const polls = [0, 1, 2, 3].map((i) => poll(i * Math.floor(targets.length / 4)));
-    try {
-      const { code, stderr } = await make(out, to);
-      expect(code, stderr).toBe(0);
-      // After the replacement, the server must not send answers of the old build from its memory.
-      for (const [i, target] of targets.entries()) if ((await ask(host, target)) !== fresh[i]) wrong.push(`${target} after it`);
-    } finally {
-      isDone = true;
-      await Promise.all(polls);
-      await host.close();
-    }
-    expect([wrong.length, wrong.slice(0, 5)]).toEqual([0, []]);
-    expect(answered).toBeGreaterThan(0);
-    expect(tree(out)).toEqual(tree(built(to)));
   });
 
   it.each<[Name, Name]>([

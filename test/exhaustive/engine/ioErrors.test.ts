@@ -192,23 +192,6 @@ describe('before a build is marked as finished', () => {
     expect(existsSync(said)).toBe(false);
   });
 
-  it('removed files are synced too, after the list of their paths', async () => {
-    const out = copyOfOld();
-    let calls: Call[] = [];
-    await withSync(`echo >> ${out}.said`, async () => {
-      calls = await withFault(
-        [out, `${out}.cache/changes`],
-        -1,
-        'EIO',
-        async () => void (await testBuild(out, { ...options(after, out), sync: true })),
-      );
-    });
-    const listed = calls.indexOf(`fsyncSync ${out}.cache/changes/removed.txt.part`);
-    expect(listed).toBeGreaterThan(0);
-    expect(calls.indexOf(`rmSync ${out}/runes/v1/blocks/7.json`)).toBeGreaterThan(listed);
-    expect(readFileSync(`${out}.said`, 'utf8')).toBe('\n\n');
-  });
-
   it.each([
     ['is missing', undefined, 'the program "sync" is missing'],
     ['does not know -f', 'echo "sync: unrecognized option \'-f\'" >&2; exit 1', "sync: unrecognized option '-f'"],
