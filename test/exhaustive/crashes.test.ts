@@ -237,16 +237,17 @@ describe('a pull from a node', () => {
   const next = randomFor('chains of crashes');
   const grow = (from: readonly FakeBlock[], count: number) => extended(from, count, (below) => Math.floor(next() * below));
   const chain = grow([], 119);
-  const branch = grow(chain.slice(0, 111), 12);
+  const branch = grow(chain.slice(0, 111), 9);
+  const shorter = grow(chain.slice(0, 111), 3);
   const limits = limitsWith({ ...TINY, blocksPerCommit: 3 });
   let node: FakeNode;
   beforeAll(async () => {
     node = await FakeNode.start([], { network: 'regtest' });
   });
   afterAll(() => node.close());
-  const pull = (root: string, blocks: readonly FakeBlock[]) => {
+  const pull = (root: string, blocks: readonly FakeBlock[], confirmations = 6) => {
     node.replace(blocks);
-    return testPull(`core:${node.url}`, join(root, 'input'), { limits, confirmations: 6 });
+    return testPull(`core:${node.url}`, join(root, 'input'), { limits, confirmations });
   };
   /** The pull after the crash also reads three new blocks, which spend outputs of the ledger that the crash left. */
   const pulling = (name: string, from: readonly FakeBlock[] | undefined, to: readonly FakeBlock[]) =>
@@ -259,7 +260,13 @@ describe('a pull from a node', () => {
 
   it('that is the first', () => pulling('a first pull from a node', undefined, chain.slice(0, 33)));
   it('that joins the files of a hundred', () => pulling('a pull that joins', chain.slice(0, 96), chain));
-  it('in a reorganisation', () => pulling('a pull in a reorganisation', chain.slice(0, 116), branch));
+  it('in a reorganisation, before another that leaves fewer blocks', () =>
+    crashEach('a pull in a reorganisation', {
+      prepare: (root) => pull(root, chain.slice(0, 116), 12),
+      run: (root) => pull(root, branch, 12),
+      next: (root) => pull(root, shorter, 12),
+      result: (root) => pulledTree(join(root, 'input')),
+    }));
 
   it('and the build of an update', async () => {
     const build = (root: string) =>
@@ -306,6 +313,14 @@ describe('a pull over HTTP', () => {
       },
       run: both,
       result: (root) => tree(join(root, 'input')),
+      // No block that both chains have is fetched again.
+      open: async () => {
+        server.requests.length = 0;
+        return {
+          crashed: async () => undefined,
+          completed: async () => expect(server.requests.filter((target) => /blocks\/11[0-8].*limit=60$/.test(target))).toEqual([]),
+        };
+      },
     });
   });
 });
