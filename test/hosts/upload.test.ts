@@ -294,15 +294,11 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
   ] as const)('may be killed at any moment and run again: %s', async (_, env) => {
     const dist = await uploaded(layout);
     const totals: Record<string, number> = {};
-    s3.intercept = async (method) => {
-      if (method !== 'GET') await wait(2);
-      return undefined;
-    };
-    // Measures how long a complete upload takes, so that the kills come before its end.
     await build(dist, 'after', layout);
-    let began = Date.now();
+    s3.requests.length = 0;
     await upload(dist, env);
-    const takes = Date.now() - began;
+    /** Number of requests of a complete upload. Kills come before one of them is answered. */
+    const most = s3.requests.length;
     let killed = 0;
     for (let i = 0; i < KILLS; i += 1) {
       const [from = '', to = ''] = i % 2 === 0 ? ['after', 'later'] : ['later', 'after'];
@@ -313,11 +309,14 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       const polling = poll([old, await answersOf(dist)]);
       for (let kill = 0; kill < 2; kill += 1) {
         const child = start(dist, env);
-        const end = finished(child);
-        began = Date.now();
-        await wait(random() * takes);
-        if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-        if ((await end).code !== 0) killed += 1;
+        let left = 1 + Math.floor(random() * most);
+        s3.intercept = async () => {
+          left -= 1;
+          if (left === 0 && child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+          return undefined;
+        };
+        if ((await finished(child)).code !== 0) killed += 1;
+        s3.intercept = () => Promise.resolve(undefined);
       }
       if (i % 4 === 3) {
         // The next upload returns to the old build instead of finishing the killed upload.
