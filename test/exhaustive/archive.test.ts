@@ -1,15 +1,16 @@
-/** Tests layout `archive` with all recorded data: random windows, many reorganisations, and damage of any byte. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** Tests layout `archive`: random windows of all recorded data, many reorganisations, and what incremental builds write. */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';
+import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
-import { VerificationError } from '../../src/verify/findings.ts';
-import { archiveFiles, fileServer, readArchive } from '../support/archives.ts';
-import { CONFORMANCE_INPUTS, type TestBuild, temporaryFolder, testBuild, tree } from '../support/build.ts';
-import { Chain } from '../support/chain.ts';
-import { activityPaths, check } from '../support/outputs.ts';
+import { fileServer } from '../support/archives.ts';
+import { CONFORMANCE_INPUTS, failedBuild, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { Chain, fill } from '../support/chain.ts';
+import { activityPaths, check, list } from '../support/outputs.ts';
+import { ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 import { type Host, startServer } from '../support/server.ts';
 
@@ -84,55 +85,6 @@ describe('a request', () => {
   });
 });
 
-describe('damage', () => {
-  it.each(ARCHIVES)(
-    'of any byte never causes a wrong answer, and verification finds the damage: %s',
-    async (name) => {
-      const random = randomFor(`damage of ${name}`);
-      const { root } = readArchive(at(name));
-      // Directories, tables and the root are much smaller than pages, but the test damages them as often.
-      const contents = archiveFiles(at(name)).map((path) => ({ path, segment: root.segments.find(({ file }) => path.includes(file)) }));
-      const targets = activityPaths(at('files')).filter((_, i) => i % 150 === 0);
-      const expected = new Map<string, string>();
-      const ask = async (mirror: FetchMirror, target: string) => {
-        const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
-        return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
-      };
-      const whole = new FetchMirror(fileServer(at(name)).fetchFile, Number.POSITIVE_INFINITY);
-      for (const target of targets) expected.set(target, await ask(whole, target));
-      let later = 0;
-      for (let i = 0; i < 150; i += 1) {
-        const { path, segment } = contents[Math.floor(random() * contents.length)] ?? { path: '', segment: undefined };
-        const length = readFileSync(join(at(name), path)).length;
-        const isDirectory = segment !== undefined && random() < 0.5;
-        const place = isDirectory ? length - 1 - Math.floor(random() * segment.directory) : Math.floor(random() * length);
-        const bits = 1 << Math.floor(random() * 8);
-        const damage = (content: Buffer) => {
-          const copy = Buffer.from(content);
-          copy[place] = (copy[place] ?? 0) ^ bits;
-          return copy;
-        };
-        const { fetchFile } = fileServer(at(name), (asked, content) => (asked === path ? damage(content) : content));
-        const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
-        for (const target of targets) {
-          const answer = await ask(mirror, target);
-          if (answer === '503') later += 1;
-          else if (answer !== expected.get(target)) expect(`${path} at ${place}: ${answer}`, target).toBe(expected.get(target));
-        }
-        if (i % 20 > 0) continue;
-        const before = readFileSync(join(at(name), path));
-        writeFileSync(join(at(name), path), damage(before));
-        const error = await check(at(name)).catch((thrown: unknown) => thrown);
-        writeFileSync(join(at(name), path), before);
-        expect(error instanceof VerificationError ? error.details : error).toContainEqual(expect.stringContaining(path));
-      }
-      expect(later).toBeGreaterThan(0);
-      await check(at(name));
-    },
-    1_200_000,
-  );
-});
-
 describe('a reorganisation', () => {
   it('of one to twelve blocks, and a tip that goes back as far, give the files of a full build', async () => {
     const random = randomFor('reorganisations');
@@ -161,4 +113,104 @@ describe('a reorganisation', () => {
       await check(at('grown'));
     }
   }, 600_000);
+});
+
+describe('an incremental build', () => {
+  it('gives the files of a full build after any change of the chain, and writes only the necessary files', async () => {
+    const chain = new Chain(at('growing'));
+    fill(chain, randomFor('growing'), { blocks: 36, large: 60 });
+    const options = { inputs: [at('growing')], layout: 'archive', objectSize: 4096, pageSizes: [4] } as const;
+    const some = (n: number) => chain.heights[n] ?? 0;
+    let serial = 0;
+    const steps: Record<string, () => void> = {
+      'the first build': () => undefined,
+      'a new block': () => chain.set(chain.tip + 1, [1, 2]),
+      'new blocks after gaps, a changed old block, one that no longer fits into a file, and one that does again': () => {
+        chain.set(chain.tip + 4, [3]);
+        chain.set(chain.tip + 40, [1]);
+        chain.set(some(3), [5], { amount: 2 });
+        chain.set(
+          some(5),
+          Array.from({ length: 70 }, () => 1),
+        );
+        chain.set(some(20), [1, 1]);
+      },
+      'blocks that are gone, one between others, and a reorganisation of one block': () => {
+        for (const n of [2, 11, 12]) chain.blocks.delete(some(n));
+        chain.set(some(30) - 1, [2], { fork: 5 });
+        chain.reorganise(1, 1);
+      },
+      'a reorganisation of nine': () => chain.reorganise(9, 2),
+      'a tip that goes back': () => {
+        for (const height of chain.heights.slice(-6)) chain.blocks.delete(height);
+      },
+    };
+    for (const [name, change] of Object.entries(steps)) {
+      change();
+      chain.write();
+      const before = serial === 0 ? {} : tree(at('changed'));
+      const { wasFull } = await testBuild(at('changed'), options);
+      serial += 1;
+      const fresh = at(`fresh-${serial}`);
+      await testBuild(fresh, options);
+      const after = tree(at('changed'));
+      expect([name, wasFull, after]).toEqual([name, serial === 1, tree(fresh)]);
+      await check(at('changed'));
+      // The lists of changes must name exactly the new files and the removed files.
+      const isArchived = (path: string) => path.startsWith(ARCHIVE_FOLDER);
+      if (serial > 1) {
+        const [added, removed] = [list(at('changed'), 'added').filter(isArchived), list(at('changed'), 'removed').filter(isArchived)];
+        expect(added.sort()).toEqual(Object.keys(after).filter((path) => isArchived(path) && before[path] === undefined));
+        expect(removed.sort()).toEqual(Object.keys(before).filter((path) => isArchived(path) && after[path] === undefined));
+      }
+      rmSync(fresh, { recursive: true });
+    }
+  });
+
+  it('writes a few small files for a new block', async () => {
+    const chain = new Chain(at('long'));
+    for (let height = 5000; height < 5070; height += 1) chain.set(height, [1, 2]);
+    const options = { inputs: [at('long')], layout: 'archive', pageSizes: [20] } as const;
+    for (let height = 5070; height < 5073; height += 1) {
+      chain.write();
+      await testBuild(at('long-out'), options);
+      // Each build adds three files: a segment of pages, the table of the newest level, and the root.
+      if (height > 5070) expect(list(at('long-out'), 'added').filter((path) => path.startsWith(ARCHIVE_FOLDER)).length).toBe(3);
+      chain.set(height, [1]);
+    }
+  });
+
+  it.each([
+    ['few new transactions', 400],
+    ['many new transactions', 1],
+  ])('refuses a transaction of an unchanged block, and accepts an id that only has the same ending: %s', async (_, old) => {
+    const folder = at(`twice-${old}`);
+    const id = (start: string) => `0x${start.repeat(52)}${'abcdef012345'}`;
+    const of = (height: number, tx: number, txId: string) => record(height, tx, { location: { tx_id: txId, output: txId } });
+    const others = Array.from({ length: old }, (_, i) => record(3, i + 1)).reverse();
+    writeFiles(folder, { '1.ndjson': ndjson([of(1, 1, id('1'))]), '2.ndjson': ndjson([of(2, 1, id('2'))]), '3.ndjson': ndjson(others) });
+    const options = { inputs: [folder], layout: 'archive' } as const;
+    await testBuild(at(`once-${old}`), options);
+    const before = tree(at(`once-${old}`));
+    for (const start of ['1', '2']) {
+      writeFiles(folder, { '4.ndjson': ndjson([of(4, 1, id(start))]) });
+      const error = await failedBuild(at(`once-${old}`), options);
+      expect([error.exitCode, error.details]).toEqual([
+        2,
+        [expect.stringContaining(`tx_id ${id(start).slice(2)} is in two blocks: ${start} and 4`)],
+      ]);
+      expect(tree(at(`once-${old}`))).toEqual(before);
+    }
+    writeFiles(folder, { '4.ndjson': ndjson([of(4, 1, id('3'))]) });
+    expect(await testBuild(at(`once-${old}`), options)).toMatchObject({ wasFull: false });
+    const mirror = new FetchMirror(fileServer(at(`once-${old}`)).fetchFile, 0);
+    for (const [start, height] of Object.entries({ 1: 1, 2: 2, 3: 4 })) {
+      const answer = await mirror.answer(new Request(`http://host/runes/v1/transactions/${id(start)}/activity`));
+      expect(await answer?.text()).toContain(`"block_height":${height},"tx_id":"${id(start)}"`);
+    }
+    // The transaction may move to block 4 if block 1 is in the input without the transaction.
+    writeFiles(folder, { '1.ndjson': ndjson([record(1, 1)]), '4.ndjson': ndjson([of(4, 1, id('1'))]) });
+    expect(await testBuild(at(`once-${old}`), options)).toMatchObject({ wasFull: false });
+    await check(at(`once-${old}`));
+  });
 });

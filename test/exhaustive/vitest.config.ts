@@ -9,9 +9,7 @@ const ALONE = ['overload', 'workers'].map((name) => `test/exhaustive/${name}.tes
 
 /** Suites that run with tiny limits (test/support/limits.ts). They fail if their data does not cross these limits. */
 const TINY_LIMITS = [
-  ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
-    (name) => `test/exhaustive/${name}.test.ts`,
-  ),
+  ...['histories', 'outputHistories', 'etchingHistories', 'nodeKill', 'nodeChains'].map((name) => `test/exhaustive/${name}.test.ts`),
   ...['lists/etchings', 'exhaustive/lists/activityLists', 'serve/server'].map((name) => `test/${name}.test.ts`),
 ];
 

@@ -90,7 +90,6 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   ],
   outputHistories: ['batchRecords', 'listPage', 'documentMember', 'listLevels', 'listedAtOnce', 'sortedAtOnce', 'linesPerLoad'],
   etchingHistories: ['batchRecords', 'entriesPerCount', 'documentMember'],
-  archiveFaults: ['segmentBlocks', 'tableLevels'],
   etchings: ['batchRecords', 'tableLevels'],
   server: [
     'batchRecords',
