@@ -1,6 +1,5 @@
 /**
- * Generates a chain of invented etchings, mints and burns, as one ledger file per block and a runes table. Also
- * computes the API's answers about the chain, without code of the program.
+ * Generates a chain of invented etchings, mints and burns, as one ledger file per block and a runes table.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -211,65 +210,8 @@ export class EtchingHistory {
     for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
   }
-
-  /** Returns the expected etchings in the answers of the API, newest first. */
-  expected(dialect: 'contract' | 'hiro'): { readonly rune: Rune; readonly json: string }[] {
-    const seen = [...this.blocks].filter(([height]) => !this.hidden.has(height));
-    const heights = new Set(seen.map(([height]) => height));
-    const tip = this.tip;
-    const runes = this.runes.filter((rune) => rune.height <= tip);
-    const isWhole = runes.every(({ height }) => heights.has(height));
-    const events = seen.flatMap(([, block]) => block.events);
-    return runes
-      .map((rune) => ({ rune, json: jsonOf(rune, isWhole ? events.filter((event) => event.rune === rune.id) : undefined, tip, dialect) }))
-      .sort((a, b) => b.rune.height - a.rune.height || b.rune.tx - a.rune.tx);
-  }
 }
 
 const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
 const RUNES =
   'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
-
-function jsonOf(rune: Rune, events: readonly Event[] | undefined, tip: number, dialect: 'contract' | 'hiro'): string {
-  const scale = 10n ** BigInt(rune.decimals);
-  const decimal = (units: bigint): string => {
-    const size = units < 0n ? -units : units;
-    const rest = rune.decimals === 0 ? '' : `.${(size % scale).toString().padStart(rune.decimals, '0')}`;
-    return `${units < 0n ? '-' : ''}${size / scale}${rest}`;
-  };
-  const [amount, cap, from, to, after, before] = rune.terms;
-  const number = (term: bigint | undefined) => (term === undefined ? 'null' : String(term));
-  const quoted = (text: string | undefined) => (text === undefined ? 'null' : `"${text}"`);
-  const terms =
-    `{"amount":${quoted(amount === undefined ? undefined : decimal(amount))},"cap":${quoted(cap === undefined ? undefined : dialect === 'hiro' ? decimal(cap) : String(cap))},` +
-    `"height_start":${number(from)},"height_end":${number(to)},"offset_start":${number(after)},"offset_end":${number(before)}}`;
-  let supply = `{"premine":"${decimal(rune.premine)}"}`;
-  if (events !== undefined) {
-    const sum = (operation: string) => events.filter((e) => e.operation === operation).reduce((total, e) => total + (e.amount ?? 0n), 0n);
-    const count = (operation: string) => events.filter((e) => e.operation === operation).length;
-    const [minted, burned, mints] = [sum('mint'), sum('burn'), BigInt(count('mint'))];
-    // Caps are so small that a double is exact, or so large that the share rounds to 0.
-    const share = cap === undefined || cap === 0n ? 0 : Number(mints) / Number(cap);
-    const next = BigInt(tip + 1);
-    const isOpen =
-      cap !== undefined &&
-      mints < cap &&
-      next >= (from ?? 0n) &&
-      next >= (after === undefined ? 0n : BigInt(rune.height) + after) &&
-      next < (to ?? 2n ** 200n) &&
-      next < (before === undefined ? 2n ** 200n : BigInt(rune.height) + before);
-    supply =
-      `{"current":"${decimal(rune.premine + minted - burned)}","minted":"${decimal(minted)}","total_mints":"${mints}",` +
-      `"mint_percentage":"${(share * 100).toFixed(4)}","mintable":${isOpen},"burned":"${decimal(burned)}","total_burns":"${count('burn')}",` +
-      `"premine":"${decimal(rune.premine)}"}`;
-  }
-  const prefix = dialect === 'contract' ? '0x' : '';
-  return (
-    `{"id":"${rune.id}","name":"${rune.name}","spaced_name":"${rune.spaced}","number":${rune.number},"divisibility":${rune.decimals},` +
-    `"symbol":${JSON.stringify(rune.symbol)},"turbo":${rune.turbo},"mint_terms":${terms},"supply":${supply},` +
-    `"location":{"block_hash":"${prefix}${hex(`b${rune.height}`)}","block_height":${rune.height},"tx_id":"${prefix}${hex(`t${rune.id}`)}",` +
-    `"tx_index":${rune.tx},"timestamp":${1_700_000_000 + rune.height}}}`
-  );
-}
-
-export const ETCHING_CHANGES = ['append', 'append', 'reorg', 'shorten', 'correct', 'hide', 'show'] as const;

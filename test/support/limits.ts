@@ -89,7 +89,6 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
     'changesEntries',
   ],
   outputHistories: ['batchRecords', 'listPage', 'documentMember', 'listLevels', 'listedAtOnce', 'sortedAtOnce', 'linesPerLoad'],
-  etchingHistories: ['batchRecords', 'entriesPerCount', 'documentMember'],
   etchings: ['batchRecords', 'tableLevels'],
   server: [
     'batchRecords',

@@ -10,11 +10,11 @@ import { lastRanked } from '../../../src/format/levels.ts';
 import { crossings } from '../../../src/limits.ts';
 import { FetchMirror } from '../../../src/serve/fetchHost.ts';
 import { fileServer } from '../../support/archives.ts';
-import { BalanceHistory } from '../../support/balanceHistory.ts';
 import { expected, readBalanceVectors, withoutAddress } from '../../support/balanceVectors.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { Mirror } from '../../support/bundledClient.ts';
 import { ETCHING_INPUTS } from '../../support/etchingVectors.ts';
+import { LedgerHistory } from '../../support/ledgerHistory.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { check } from '../../support/outputs.ts';
 import { hex } from '../../support/records.ts';
@@ -210,7 +210,7 @@ describe('a mirror', () => {
     [2, 2],
   ])('has lists of holders up to the same block as its levels, at each tip, with %i in a page', async (listPage, tips) => {
     const limits = limitsWith({ listPage, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
-    const history = new BalanceHistory(randomFor('tips'), false);
+    const history = new LedgerHistory(randomFor('tips'), false);
     const work = temporaryFolder();
     const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
     const heights = new Set<number | undefined>();
@@ -244,10 +244,10 @@ describe('a mirror', () => {
   it('has holders as of the block below a level with many changes if they were few at the last block with ranks', async () => {
     const limits = limitsWith({ listPage: 2, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
     const isBetween = (height: number | undefined, tip: number) => height !== undefined && height > lastRanked(tip, limits.listLevels);
-    let history = new BalanceHistory(randomFor('few holders'), false);
+    let history = new LedgerHistory(randomFor('few holders'), false);
     let rune: (typeof history.runes)[number] | undefined;
     for (let attempt = 1; rune === undefined; attempt += 1) {
-      history = new BalanceHistory(randomFor(`few holders ${attempt}`), false);
+      history = new LedgerHistory(randomFor(`few holders ${attempt}`), false);
       for (let i = 0; i < 6 && rune === undefined; i += 1) {
         history.append(1);
         rune = history.runes.find((one) => isBetween(history.holders(one, limits).block_height, history.tip));
@@ -264,7 +264,7 @@ describe('a mirror', () => {
 
   it('has the files of a full build after its newest level became one with ranks', async () => {
     const limits = limitsWith({ listPage: 1, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
-    const history = new BalanceHistory(randomFor('a level that becomes ranked'), false);
+    const history = new LedgerHistory(randomFor('a level that becomes ranked'), false);
     const work = temporaryFolder();
     const inputs = [join(work, 'in')];
     const built = async (name: string) => {
@@ -283,7 +283,7 @@ describe('a mirror', () => {
   });
 
   it('gives the same answers for odd addresses on hosts that decode paths differently, in the form of its schemas', async () => {
-    const history = new BalanceHistory(randomFor('odd addresses'), false);
+    const history = new LedgerHistory(randomFor('odd addresses'), false);
     // Some of these blocks are in the newest level, which then has more changes than fit on a page.
     for (let i = 0; i < 12; i += 1) history.append(1);
     const work = temporaryFolder();
