@@ -127,7 +127,7 @@ function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Ma
 /**
  * Searches a part of a root recursively for files of segments and documents. Returns their names and sizes in bytes.
  */
-export function filesIn(part: unknown): (readonly [file: string, bytes: number])[] {
+function filesIn(part: unknown): (readonly [file: string, bytes: number])[] {
   if (typeof part !== 'object' || part === null) return [];
   if ('file' in part && 'bytes' in part) return [[String(part.file), Number(part.bytes)]];
   return Object.values(part).flatMap((value) => filesIn(value));

@@ -65,7 +65,7 @@ export type Recognised =
   | StartTable
   | (Common & { readonly form: TableForm; readonly columns: readonly TableColumn[] } & TableFormat);
 
-export type TableFormat = { readonly format: 'parquet' } | { readonly format: 'csv'; readonly lineEnd: LineEnd };
+type TableFormat = { readonly format: 'parquet' } | { readonly format: 'csv'; readonly lineEnd: LineEnd };
 
 /** Number of bytes at the start of a file that are read to detect its form. */
 const HEAD_BYTES = 256 * 1024;

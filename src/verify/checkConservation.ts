@@ -9,7 +9,7 @@ import { joinedParts, sumsOf } from '../lists/balanceChanges.sql.ts';
 import type { Activity } from './checkBlock.ts';
 import type { EtchingsVerification } from './checkEtchings.ts';
 import { PULL_ANEW } from './findings.ts';
-import type { Verification } from './verification.ts';
+import { isFromNode, type Verification } from './verification.ts';
 
 /** Maximum number of balances below zero that get a finding of their own. */
 const MOST_NAMED = 20;
@@ -30,10 +30,6 @@ interface Moves {
   /** Units that scripts without an address received, minus the units that they sent. */
   unaddressed: bigint;
 }
-
-/** True if all records of the mirror are from a node. */
-export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
-  lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
 
 /**
  * Checks that each transaction conserves each rune. Only for records from a node, because records of other sources omit

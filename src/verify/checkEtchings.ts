@@ -17,11 +17,10 @@ import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import type { Activity } from './checkBlock.ts';
-import { isFromNode } from './checkConservation.ts';
 import { addNames, checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { addSupplies, countsOf, NO_SUPPLY, type Supply, sumOf } from './countSupply.ts';
-import type { ListsCheck, Verification } from './verification.ts';
+import { isFromNode, type ListsCheck, type Verification } from './verification.ts';
 
 /** An etching as read from its JSON, without counts. */
 type ReadEtching = Omit<Etching, 'counts'>;

@@ -67,3 +67,7 @@ export async function withScratchStore<T>(
     rmSync(scratch, { recursive: true, force: true });
   }
 }
+
+/** True if all records of the mirror are from a node. */
+export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
+  lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));

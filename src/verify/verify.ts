@@ -29,7 +29,7 @@ import { ArchiveVerification } from './checkArchive.ts';
 import { verifyBalances } from './checkBalances.ts';
 import { readBlock } from './checkBlock.ts';
 import { ChangesVerification } from './checkChanges.ts';
-import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './checkConservation.ts';
+import { TransactionsVerification, type Unbalanced, verifySums } from './checkConservation.ts';
 import { EtchingsVerification } from './checkEtchings.ts';
 import { verifyLedger } from './checkLedgerDigest.ts';
 import { checkNote } from './checkNote.ts';
@@ -41,7 +41,7 @@ import { Findings, orFinding, orLaterFinding } from './findings.ts';
 import { RecordTables } from './recordTables.ts';
 import { startOutputs } from './storedOutputs.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
-import { type Verification, withScratchStore } from './verification.ts';
+import { isFromNode, type Verification, withScratchStore } from './verification.ts';
 
 export interface Verified {
   readonly manifest: Manifest;

@@ -125,8 +125,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/segmentWriter.ts',
     from: '    const bytes = block.pages.reduce((sum, length) => sum + length, 0);\n    // Reads',
     to: '    const bytes = block.pages.reduce((sum, length) => sum - length, 0);\n    // Reads',
-    test: 'exhaustive/archiveBuild',
-    only: 'files of a full build',
+    test: 'exhaustive/archive',
+    only: 'gives the files of a full build after any change',
   },
   {
     name: 'records of a block that was not counted',
@@ -323,7 +323,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/zstd.ts',
     from: 'if (hasChecksum && (await input.take(4)).readUInt32LE() !== Number(hash.digest() & 0xffffffffn))',
     to: 'if (hasChecksum && (await input.take(4)).length !== 4)',
-    test: 'input/inputFaults',
+    test: 'exhaustive/input/inputFaults',
     only: 'any byte of a .zst',
   },
   {
@@ -355,7 +355,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/changedFiles.ts',
     from: 'if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;',
     to: 'if (isSame(stamps.get(file.path), stampIfThere(file.path))) return file;',
-    test: 'input/inputFaults',
+    test: 'exhaustive/input/inputFaults',
     only: 'changes while it is read',
   },
   {
@@ -387,7 +387,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/input/loadInput.ts',
     from: '    await selection.checkDigests();',
     to: '    ;',
-    test: 'input/inputFaults',
+    test: 'exhaustive/input/inputFaults',
     only: 'a file with a checksum',
   },
   // DuckDB.

@@ -25,7 +25,7 @@ import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
 import { keyOfAddress, pageKey, separatorOf } from '../../src/format/documentKeys.ts';
 import { findDocuments, findInLevels, parseMembers, renderMembers } from '../../src/format/documents.ts';
-import type { DocumentLevel } from '../../src/format/levels.ts';
+import { type DocumentLevel, levelRanges } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';
 import { LIMITS, READER_LIMITS } from '../../src/limits.ts';
@@ -293,13 +293,16 @@ describe('documents', () => {
   it('of outputs are damaged if they remove more outputs than exist', async () => {
     const value = (vout: number) => `["${'ab'.repeat(32)}:${vout}",3,"${'cd'.repeat(32)}",1,0,["1:1",0,"A","A",0,"5"]]`;
     const older = await levelOf([{ key: 'ann', values: [value(0), value(1)] }], 4096);
+    const steps = { steps: [10], unsettled: 1 };
+    const ranges = levelRanges(19, steps);
+    expect(ranges).toHaveLength(2);
     const totalAfter = async (removed: number) => {
       const head = { key: 'ann', values: [renderAddressHead(0, [[0, 0, removed]])] };
       const newer = await levelOf([head, { key: removalKey('ann', 0, 0), values: [`["${'ab'.repeat(32)}:0"]`] }], 4096);
       for (const [name, content] of newer.files) older.files.set(name, content);
-      const addresses = [older.level, { ...newer.level, first: 10, last: 19 }];
+      const addresses = [older, newer].map(({ level }, i) => ({ ...level, ...ranges[i] }));
       const outputs = { tipHash: 'cd'.repeat(32), outputs: [], addresses, starts: [] };
-      const archive = await older.archive({ ...LIMITS.listLevels, tip: 19, page: 2, names: [], outputs });
+      const archive = await older.archive({ ...steps, tip: 19, page: 2, names: [], outputs });
       const window = { limit: 20, offset: 2 };
       const body = await answerFromLists({ kind: 'further', part: 'outputs', address: 'ann', window }, 'hiro', archive, noTransactions);
       return (JSON.parse(String(body)) as { total: number }).total;

@@ -9,19 +9,19 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readCsv } from '../../src/duckdb/readFilesSql.ts';
-import { nullable, Store, text } from '../../src/duckdb/store.ts';
-import { emitFiles } from '../../src/engine/render/pageFiles.ts';
-import { sha256Of } from '../../src/input/checksums.ts';
-import { decompress } from '../../src/input/decompress.ts';
-import { discover } from '../../src/input/discover.ts';
-import { ReadProgress } from '../../src/input/inputProgress.ts';
-import type { Numbered, Reading } from '../../src/input/rawSource.ts';
-import { linesOf } from '../../src/input/readLines.ts';
-import { readSource } from '../../src/input/readSource.ts';
-import { recognise } from '../../src/input/recognise.ts';
-import { failedBuild, RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { hex, ndjson, record } from '../support/records.ts';
+import { readCsv } from '../../../src/duckdb/readFilesSql.ts';
+import { nullable, Store, text } from '../../../src/duckdb/store.ts';
+import { emitFiles } from '../../../src/engine/render/pageFiles.ts';
+import { sha256Of } from '../../../src/input/checksums.ts';
+import { decompress } from '../../../src/input/decompress.ts';
+import { discover } from '../../../src/input/discover.ts';
+import { ReadProgress } from '../../../src/input/inputProgress.ts';
+import type { Numbered, Reading } from '../../../src/input/rawSource.ts';
+import { linesOf } from '../../../src/input/readLines.ts';
+import { readSource } from '../../../src/input/readSource.ts';
+import { recognise } from '../../../src/input/recognise.ts';
+import { failedBuild, RecordingLog, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
+import { hex, ndjson, record } from '../../support/records.ts';
 
 let store: Store;
 beforeAll(async () => {
@@ -165,7 +165,7 @@ describe('input that could be lost silently', () => {
 
 describe('damaged input', () => {
   const text = ndjson(Array.from({ length: 300 }, (_, i) => record(5, 300 - i)));
-  const frame = (name: string) => readFileSync(new URL(`../fixtures/zstd/${name}.zst`, import.meta.url));
+  const frame = (name: string) => readFileSync(new URL(`../../fixtures/zstd/${name}.zst`, import.meta.url));
   const unpacked = async (bytes: Uint8Array): Promise<string> => {
     const [path, target] = [join(temporaryFolder(), 'a.zst'), join(temporaryFolder(), 'plain')];
     writeFileSync(path, bytes);
