@@ -11,7 +11,7 @@ import { MOST_FILE } from '../format/root.ts';
 import { answerFromLists } from '../lists/answers.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
 import { MirrorReader } from '../pages/mirrorReader.ts';
-import { Client, isPassing } from '../pull/httpClient.ts';
+import { Client, isPassing, refuseRedirect } from '../pull/httpClient.ts';
 import { PassingError } from '../pull/httpConnections.ts';
 import { DEFAULTS } from '../pull/pullRequest.ts';
 import { rangeHeaders } from '../serve/archiveParts.ts';
@@ -162,8 +162,10 @@ function fetchPersistently(agent: Agent, log: Log): typeof globalThis.fetch {
   const onRetry = (why: string) => log.notice(`${why}; trying again`);
   const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
   const request = async (url: string, range: string | null): Promise<Response> => {
-    const response = await fetchOver(url, { dispatcher: agent, headers: range === null ? {} : rangeHeaders(range) });
+    const headers = range === null ? {} : rangeHeaders(range);
+    const response = await fetchOver(url, { dispatcher: agent, redirect: 'manual', headers });
     if (isPassing(response.status)) throw new PassingError(`was answered with status ${response.status}`);
+    refuseRedirect(url, response.status, response.headers.get('location'));
     const chunks: Uint8Array[] = [];
     let size = 0;
     for await (const chunk of response.body ?? []) {

@@ -120,6 +120,7 @@ export class Client {
       const headers = { 'user-agent': 'node', ...this.options.headers };
       const { status, headers: found } = await this.#transport.send({ url: new URL(url), headers, limit: 0, sink });
       if (isPassing(status)) throw new PassingError(`was answered with status ${status}`, retryAfter(found['retry-after'] ?? ''));
+      refuseRedirect(url, status, found['location']);
       if (status === 200 && size !== bytes) throw new PassingError(`has ${size} bytes instead of ${bytes}`);
       return { status, digest: hash.digest('hex') };
     } finally {
@@ -175,10 +176,7 @@ export class Client {
     });
     const { status, body } = answer;
     if (isPassing(status)) throw new PassingError(`was answered with status ${status}`, retryAfter(answer.headers['retry-after'] ?? ''));
-    if (status >= 300 && status < 400)
-      throw new InputError(`${withoutQuery(url)} redirects to ${JSON.stringify(answer.headers['location'] ?? '')}`, [
-        'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
-      ]);
+    refuseRedirect(url, status, answer.headers['location']);
     if (status !== 200) return { status, body: undefined, refusal: body.toString('utf8').slice(0, 2000) };
     try {
       return { status, body: parse(body), refusal: '' };
@@ -202,10 +200,24 @@ function retryAfter(value: string): number | undefined {
   if (Number.isNaN(ms)) return undefined;
   if (ms > LONGEST_WAIT_MS)
     throw new BuildError(
-      `the server asks to retry in ${Math.ceil(ms / 60_000)} minutes (Retry-After: ${value}), but a pull waits for ${LONGEST_WAIT_MS / 60_000} minutes at most`,
+      `the server asks to retry in ${Math.ceil(ms / 60_000)} minutes, but a pull waits for ${LONGEST_WAIT_MS / 60_000} minutes at most`,
       ['Run the same command again then: it continues from here. A lower --rate may avoid the wait.'],
     );
   return Math.max(ms, 0);
+}
+
+/** Throws an InputError for a redirect. */
+export function refuseRedirect(url: string, status: number, location: string | null | undefined): void {
+  if (status >= 300 && status < 400)
+    throw new InputError(`${withoutQuery(url)} redirects to ${targetOf(location, url)}`, [
+      'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
+    ]);
+}
+
+/** Returns scheme and host of the target of a redirect. The rest may repeat an API key of the request. */
+export function targetOf(location: string | null | undefined, from: string): string {
+  const origin = URL.canParse(location ?? '', from) ? new URL(location ?? '', from).origin : 'null';
+  return origin === 'null' ? 'an invalid URL' : origin;
 }
 
 /** Removes query and credentials, which may contain keys, from a URL that a message shows. */

@@ -231,6 +231,22 @@ describe('refuses', () => {
     expect([code, stderr]).toEqual([2, expect.stringMatching(/there is no rune ".*QQ" in the mirror\n {2}Similar names: [A-Z•]+/)]);
   });
 
+  it('redirects, as pulls do', async () => {
+    const [other, plain] = [await startPlainFiles(folderOf('archive')), await startPlainFiles(folderOf('archive'))];
+    plain.intercept = (path, _, response) => {
+      response.writeHead(302, { location: `${other.base}/${path}?api_key=k3y` }).end();
+      return true;
+    };
+    try {
+      const { code, stderr } = await run('export', ['holders', WIDEST.id, '--mirror', plain.base], work);
+      const message = `Error: ${plain.base}/runes/v1/manifest.json redirects to ${other.base}\n  Redirects are not followed, `;
+      expect([code, stderr, other.asked]).toEqual([2, expect.stringContaining(message), []]);
+    } finally {
+      await other.close();
+      await plain.close();
+    }
+  });
+
   it('to replace an existing file', async () => {
     for (const name of ['kept', 'kept2.json']) writeFileSync(join(work, name), 'mine');
     for (const out of ['kept', 'kept2']) {

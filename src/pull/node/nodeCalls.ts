@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { AtOnce } from '../../atOnce.ts';
 import { misfitOf } from '../../contract/schemas.ts';
 import { BuildError, type CliError, InputError } from '../../errors.ts';
-import { Client, type ClientOptions, isPassing } from '../httpClient.ts';
+import { Client, type ClientOptions, isPassing, targetOf } from '../httpClient.ts';
 import { type Answer, PassingError, type Question } from '../httpConnections.ts';
 import { type CredentialOptions, Credentials } from './rpcCredentials.ts';
 
@@ -198,7 +198,7 @@ export class Calls {
     if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
     if (isPassing(status)) throw statusError(status, text);
     if (status >= 300 && status < 400)
-      throw new InputError(`${this.name} redirects to ${quoted(hide(headers['location'] ?? ''))}`, [
+      throw new InputError(`${this.name} redirects to ${targetOf(hide(headers['location'] ?? ''), this.#base)}`, [
         'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',
       ]);
     if (status === 200 && /^text\/html\b/i.test(headers['content-type'] ?? '')) throw this.wrongServer('answers with a web page');
