@@ -26,6 +26,7 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
     lists,
     limits: LIMITS,
     keys: [],
+    clock: () => new Date(),
     full: false,
     dryRun: false,
     changesDialect: false,

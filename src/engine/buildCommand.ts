@@ -125,6 +125,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
     sync: !flags.has('no-sync'),
     limits,
     keys,
+    clock: () => new Date(),
   };
 }
 

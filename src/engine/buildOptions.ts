@@ -37,6 +37,8 @@ export interface BuildOptions {
   readonly limits: Limits;
   /** Keys that sign the manifest. Only in layout `archive`. */
   readonly keys: readonly SigningKey[];
+  /** Clock of signatures. */
+  readonly clock: () => Date;
 }
 
 /** True for a build that writes pages into an archive: in layout `archive`, or with lists in layout `files`. */

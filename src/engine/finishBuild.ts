@@ -1,6 +1,7 @@
 /** Ends a build: updates the state, writes all files except pages, removes outdated files, and completes the output. */
 import { dirname, join } from 'node:path';
 import type { Log } from '../cli/log.ts';
+import type { Manifest } from '../contract/schemas.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
 import { APPEND, LineFile } from '../disk/lineFile.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../disk/sync.ts';
@@ -13,7 +14,7 @@ import { writeDigests } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { digestOf, finishOutput } from '../output/outputFolder.ts';
-import { withNote } from '../output/signingKeys.ts';
+import { lastNoteTime, noteTime, withNote } from '../output/signingKeys.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { readStats, writeStats } from '../output/stats/statsFiles.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
@@ -87,7 +88,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
       const archiveWritten = sink.files - sink.kept - othersBefore;
       const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
-      const manifest = withNote(unsigned, loaded.network ?? '-', options.keys);
+      const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
       const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
@@ -127,6 +128,17 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
   } finally {
     for (const list of [removedList, addedList]) list.close();
   }
+}
+
+/** Signs a manifest. Logs a notice if the clock is behind the last signature. */
+function signed(manifest: Manifest, { network = '-' }: Loaded, { out, clock, keys }: BuildOptions, log: Log | undefined): Manifest {
+  const [now, last] = [clock(), lastNoteTime(out)];
+  const time = noteTime(now, last);
+  if (last !== undefined && noteTime(now, undefined) < last)
+    log?.notice(
+      `the clock is behind the last signature (${last}): signing as of ${time}, because clients refuse older times. Check the clock`,
+    );
+  return withNote(manifest, { network, time }, keys);
 }
 
 /** Syncs the file system of the output, unless `--no-sync` is given. Logs a notice when syncing fails. */

@@ -48,6 +48,12 @@ export function renderMirrorNote({ note: _, ...manifest }: NotedManifest, { netw
 
 const FACTS = new RegExp(`^${ORIGIN}\nnetwork (\\S{1,20})\ntime (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ)\n`);
 
+/** Returns the time in a note; undefined if it has none. Checks nothing else. */
+export function timeOfNote(note: unknown): string | undefined {
+  const time = FACTS.exec(String(note))?.[2];
+  return time === undefined || Number.isNaN(Date.parse(time)) ? undefined : time;
+}
+
 /** Returns the facts in the text of a note. Throws a NoteError unless the text is exactly the note of this manifest. */
 export function readMirrorNote(text: string, manifest: NotedManifest): NoteFacts {
   const [, network = '', time = ''] = FACTS.exec(text) ?? [];

@@ -3,10 +3,15 @@
  */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { attempt } from '../attempt.ts';
 import type { Manifest } from '../contract/schemas.ts';
-import { codeOf, InputError } from '../errors.ts';
-import { renderMirrorNote } from '../format/mirrorNote.ts';
-import { type CheckSignature, ED25519, isKeyName, KEY_BYTES, keyIdOf } from '../format/signedNote.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
+import { codeOf, InputError, messageOf } from '../errors.ts';
+import { type NoteFacts, readMirrorNote, renderMirrorNote, timeOfNote } from '../format/mirrorNote.ts';
+import { type CheckSignature, ED25519, isKeyName, KEY_BYTES, keyIdOf, parseNote } from '../format/signedNote.ts';
+import { BLOCKS_FILE } from '../input/blocksRead.ts';
+import { MANIFEST_PATH } from '../pages/filePaths.ts';
 
 /** A private key. Its bytes are in a KeyObject, whose content is never printed. */
 export interface SigningKey {
@@ -66,15 +71,38 @@ export function readSigningKey(path: string): SigningKey {
   return parseSigningKey(text, `the key file ${path}`);
 }
 
-/** Adds a note with the signatures of all keys to a manifest. Without keys, returns the manifest unchanged. */
-export function withNote(manifest: Manifest, network: string, keys: readonly SigningKey[], now = new Date()): Manifest {
-  if (keys.length === 0) return manifest;
-  const text = renderMirrorNote(manifest, { network, time: now.toISOString().replace(/[.]\d+Z$/, 'Z') });
+/**
+ * Returns the time for a new note: `now`, or a second after the last note of the mirror if that is later. Clients refuse
+ * a note that is older than the last one, and another note of the same second.
+ */
+export function noteTime(now: Date, last: string | undefined): string {
+  const after = last === undefined ? Number.NEGATIVE_INFINITY : Date.parse(last) + 1000;
+  return new Date(Math.max(now.getTime(), after)).toISOString().replace(/[.]\d+Z$/, 'Z');
+}
+
+/** Returns the time of the note in the output folder; undefined if there is no note. */
+export const lastNoteTime = (out: string): string | undefined =>
+  timeOfNote(attempt(() => JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString()).note));
+
+/**
+ * Adds a note with the signatures of all keys to a manifest. Throws an InputError if clients could not read the note.
+ */
+export function withNote(manifest: Manifest, facts: NoteFacts, keys: readonly SigningKey[]): Manifest {
+  const text = renderMirrorNote(manifest, facts);
   const lines = keys.map(({ name, id, key }) => {
     const bytes = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(text), key)]);
     return `\u2014 ${name} ${bytes.toString('base64')}\n`;
   });
-  return { ...manifest, note: `${text}\n${lines.join('')}` };
+  const note = `${text}\n${lines.join('')}`;
+  try {
+    readMirrorNote(parseNote(note).text, JSON.parse(JSON.stringify(manifest)));
+  } catch (error) {
+    throw new InputError(`clients would refuse the signed note of this build: ${messageOf(error)}`, [
+      `It is about the network ${JSON.stringify(facts.network.slice(0, 50))} at ${facts.time}. Check ${BLOCKS_FILE} in the input, and the clock.`,
+      'The manifest was not replaced.',
+    ]);
+  }
+  return { ...manifest, note };
 }
 
 export const checkSignature: CheckSignature = async (publicKey, signature, message) =>

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import { readMirrorNote, renderMirrorNote } from '../../src/format/mirrorNote.ts';
 import { keyIdOf, NoteError, parseKey, parseNote, signersOf } from '../../src/format/signedNote.ts';
-import { checkSignature, makeKey, parseSigningKey, withNote } from '../../src/output/signingKeys.ts';
+import { checkSignature, makeKey, noteTime, parseSigningKey, withNote } from '../../src/output/signingKeys.ts';
 import { randomFor } from '../support/seed.ts';
 
 /** Example of the specification (C2SP signed-note). */
@@ -53,9 +53,8 @@ const NOW = new Date('2026-11-24T00:41:07.999Z');
 const signed = (...keys: readonly { privateText: string }[]) =>
   withNote(
     MANIFEST,
-    'mainnet',
+    { network: 'mainnet', time: noteTime(NOW, undefined) },
     keys.map(({ privateText }) => parseSigningKey(privateText, 'the test')),
-    NOW,
   );
 const TEXT = `rune-activity-mirror/1
 network mainnet

@@ -2,10 +2,14 @@
 import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { KEY_VARIABLE, makeKey } from '../../src/output/signingKeys.ts';
+import type { Manifest } from '../../src/contract/schemas.ts';
+import type { NoteFacts } from '../../src/format/mirrorNote.ts';
+import { KEY_VARIABLE, makeKey, parseSigningKey, withNote } from '../../src/output/signingKeys.ts';
+import { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { contentOf, MANIFEST, putFile } from '../support/archives.ts';
-import { filesBelow, temporaryFolder, tree, writeFiles } from '../support/build.ts';
+import { filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { run } from '../support/cli.ts';
+import { fetchOver } from '../support/lyingHost.ts';
 import { ndjson, record } from '../support/records.ts';
 
 const work = temporaryFolder();
@@ -64,8 +68,6 @@ describe('a build with keys', () => {
     for (const keys of [[], [FIRST], [SECOND], [SECOND, FIRST]]) expect((await verify('signed', ...keys)).code).toBe(0);
 
     const before = tree(join(work, 'signed'));
-    // Waits for the next second, because times in notes have whole seconds.
-    while (String(note).includes(`time ${new Date().toISOString().slice(0, 19)}`)) await new Promise((resolve) => setTimeout(resolve, 50));
     const renewed = await build('--out', 'signed', '--cache', 'signed.cache', '--key-file', '1.key');
     expect(renewed.stdout).toContain('0 blocks written');
     expect(withoutNote(tree(join(work, 'signed')))).toEqual(withoutNote(before));
@@ -79,6 +81,40 @@ describe('a build with keys', () => {
     expect(tree(join(work, 'signed'))).toEqual(tree(join(work, 'plain')));
     expect((await build('--out', 'signed', '--cache', 'signed.cache')).stdout).toContain('is up to date');
     expect((await verify('signed', FIRST)).stderr).toContain('has no note, so no key has signed it');
+  });
+
+  it('signs later than the last time, whatever the clock says, so that clients with keys accept each new state', async () => {
+    const out = join(work, 'clock');
+    const files = fetchOver((path) => readFileSync(join(out, path)));
+    const mirror = new Mirror('https://mirror.example/', { fetch: files, keys: [FIRST], freshMs: 0 });
+    const keys = [parseSigningKey(KEYS[0]?.privateText ?? '', 'the test')];
+    const start = Date.parse('2026-11-24T00:00:07.900Z');
+    const times: unknown[] = [];
+    for (const [i, ms] of [0, 50, -3000, -3.2e9, 60_000].entries()) {
+      writeFileSync(join(work, 'clock.ndjson'), ndjson(Array.from({ length: i + 1 }, (_, n) => record(5 + n, 1))));
+      const log = new RecordingLog();
+      const inputs = [join(work, 'clock.ndjson')];
+      await testBuild(out, { inputs, layout: 'archive', keys, clock: () => new Date(start + ms), log });
+      expect((await mirror.activity({ block: 5 + i })).total).toBe(1);
+      times.push([/time (\S+)/.exec(String(manifestIn('clock')['note']))?.[1], log.notices.length]);
+      for (const notice of log.notices) expect(notice).toContain('the clock is behind the last signature (2026-11-24T00:00:');
+    }
+    expect(times).toEqual(
+      ['07Z', '08Z', '09Z', '10Z'].map((end, i) => [`2026-11-24T00:00:${end}`, i > 1 ? 1 : 0]).concat([['2026-11-24T00:01:07Z', 0]]),
+    );
+  });
+
+  it.each<[string, Partial<NoteFacts>, Partial<Manifest>?]>([
+    ['of no known network', { network: 'a b' }],
+    ['of a network with lines of its own', { network: 'main\ntime 2026-11-24T00:00:00Z' }],
+    ['without a network', { network: '' }],
+    ['of a year that times cannot have', { time: '+010000-01-01T00:00:00Z' }],
+    ['that is too long', {}, { start: { class: 'located', height: 1, hash: '', digest: '', donors: ['x'.repeat(17_000)] } }],
+  ])('never publishes a note %s', (_, facts, change = {}) => {
+    const manifest = { ...(manifestIn('signed') as Manifest), ...change };
+    const sign = () =>
+      withNote(manifest, { network: '-', time: '2026-11-24T00:00:00Z', ...facts }, [parseSigningKey(KEYS[0]?.privateText ?? '', '')]);
+    expect(sign).toThrow(/^clients would refuse the signed note of this build: the note /);
   });
 
   it('takes a key from the environment, and writes private keys nowhere', async () => {

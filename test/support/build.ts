@@ -75,6 +75,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       lists: false,
       limits: TEST_LIMITS,
       keys: [],
+      clock: () => new Date(),
       ...rest,
     },
     log,

@@ -27,7 +27,7 @@ export function signedFiles(files: Files, time: string, change: Partial<Manifest
   const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
   delete manifest.note;
   const signers = (keys.length > 0 ? keys : [KEY]).map(({ privateText }) => parseSigningKey(privateText, 'the test'));
-  const signed = withNote({ ...manifest, ...change }, 'regtest', signers, new Date(time));
+  const signed = withNote({ ...manifest, ...change }, { network: 'regtest', time }, signers);
   return new Map([...files, [MANIFEST, manifestFile(signed)[1]]]);
 }
 
