@@ -21,7 +21,7 @@ import {
 } from './fields.ts';
 import { count, hashIn, objectOf, optional, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
-import { lastRead, sources, start } from './sources.ts';
+import { lastRead, networkName, sources, start } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -221,7 +221,7 @@ const ledgerPoint = {
 
 /** Digests of the ledger after two blocks. */
 const ledger = z.strictObject({
-  network: z.string().describe('Name of the network in Bitcoin Core, such as `main`.'),
+  network: networkName.describe('Name of the network in Bitcoin Core, such as `main`.'),
   ...ledgerPoint,
   lower: optional(z.strictObject(ledgerPoint), 'The same for a lower block. Left out if there is none.'),
 });

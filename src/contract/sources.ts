@@ -1,5 +1,6 @@
 /** Sources of records: ranges of blocks that were read, and the rules by which the rows of these blocks were made. */
 import { z } from 'zod';
+import { isNetwork, NETWORKS } from '../runes/networks.ts';
 
 /**
  * Rules by which rows were made. `ord`: this program, from the blocks of a Bitcoin Core node. `bitcoin-indexer`: a
@@ -7,6 +8,14 @@ import { z } from 'zod';
  */
 const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
 export type Rules = (typeof RULES)[number];
+
+/**
+ * Name of a network, often from a stranger. Any other text could make a signed note that clients refuse. Not an enum,
+ * which would change `openapi.json`.
+ */
+export const networkName = z
+  .string()
+  .refine((name): boolean => isNetwork(name), { error: `must be one of ${Object.keys(NETWORKS).join(', ')}` });
 
 const height = z.int().min(0);
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -58,7 +67,7 @@ export type Start = z.infer<typeof start>;
 export const blocksFile = z.strictObject({
   sources,
   tip: lastRead.optional(),
-  network: z.string().optional(),
+  network: networkName.optional(),
   ends: z.array(lastRead).optional(),
   start: start.optional(),
 });

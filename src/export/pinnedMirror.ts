@@ -162,8 +162,8 @@ function fetchPersistently(agent: Agent, log: Log): typeof globalThis.fetch {
   const onRetry = (why: string) => log.notice(`${why}; trying again`);
   const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
   const request = async (url: string, range: string | null): Promise<Response> => {
-    const headers = range === null ? {} : rangeHeaders(range);
-    const response = await fetchOver(url, { dispatcher: agent, redirect: 'manual', headers });
+    const asked = range === null ? {} : rangeHeaders(range);
+    const response = await fetchOver(url, { dispatcher: agent, redirect: 'manual', headers: asked });
     if (isPassing(response.status)) throw new PassingError(`was answered with status ${response.status}`);
     refuseRedirect(url, response.status, response.headers.get('location'));
     const chunks: Uint8Array[] = [];

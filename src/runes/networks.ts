@@ -32,3 +32,8 @@ export const NETWORKS = {
   testnet4: { ...testNetwork, difficulty: { ...difficulty, limit: 0x1d00ffff, hasEasyBlocks: true } },
   regtest: { ...testNetwork, bech32: 'bcrt', difficulty: { ...difficulty, limit: 0x207fffff, retargets: false } },
 } as const satisfies Readonly<Record<string, Network>>;
+
+export type NetworkName = keyof typeof NETWORKS;
+
+/** Names such as `toString` are no networks, although `in` would find them. */
+export const isNetwork = (name: string): name is NetworkName => Object.hasOwn(NETWORKS, name);

@@ -328,6 +328,7 @@ describe('a mirror that lies', () => {
     ],
     ['a path as a height', (index) => ({ ...index, files: [{ ...index.files[0], first: '../0' }] }), /is not a list of rows/],
     ['a height that is no integer', (index) => ({ ...index, files: [{ ...index.files[0], first: 0.5 }] }), /is not a list of rows/],
+    ['an unknown network', (index) => ({ ...index, network: 'moon' }), /is not a list of rows/],
     ['nothing else', () => ({ files: [] }), /is not a list of rows/],
   ])('with a list of %s is refused', async (_, change, expected) => {
     cpSync(join(whole, 'dist'), dist(), { recursive: true });

@@ -24,7 +24,7 @@ const asText = ({ from, to }: { readonly from: string; readonly to: string }) =>
 describe('imports', () => {
   it('include known imports', () => {
     expect(IMPORTS.map(asText)).toContain('src/engine/writeChangedPages.ts imports src/engine/render/writerPool.ts');
-    expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/format', 'src/pages']);
+    expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/format', 'src/pages', 'src/runes']);
     expect(GRAPH.get('scripts')?.has('src/engine')).toBe(true);
   });
 

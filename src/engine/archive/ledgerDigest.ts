@@ -11,7 +11,7 @@ import type { LedgerDigest, LedgerPoint, ListTables } from '../../format/listTab
 import { exceeds, type WorkLimits } from '../../limits.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
 import { program } from '../../program.ts';
-import { NETWORKS } from '../../runes/networks.ts';
+import { isNetwork, NETWORKS } from '../../runes/networks.ts';
 import { itemsOfThread } from '../../threads.ts';
 import type { ArchiveSources } from './listedRecords.ts';
 import { bytesUpTo, type DigestTask, digestIn, levelsUpTo } from './readLedger.ts';
@@ -41,8 +41,8 @@ export async function wantedDigests(
   store: Store,
 ): Promise<WantedDigests | undefined> {
   const { network = '', ends = [], sources } = input;
-  if (lists.outputs === undefined || !(network in NETWORKS)) return undefined;
-  const { firstHeight } = NETWORKS[network as keyof typeof NETWORKS];
+  if (lists.outputs === undefined || !isNetwork(network)) return undefined;
+  const { firstHeight } = NETWORKS[network];
   const { start } = lists;
   if (!areFromNode(sources, start === undefined ? firstHeight : start.height + 1)) return undefined;
   const isReused = (height: number) => JSON.stringify(filesUpTo(height, old)) === JSON.stringify(filesUpTo(height, lists));

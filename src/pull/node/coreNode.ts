@@ -10,7 +10,7 @@ import { hex64 } from '../../contract/schemas.ts';
 import { InputError } from '../../errors.ts';
 import { hashText, uint32At } from '../../runes/bytes.ts';
 import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
-import { NETWORKS } from '../../runes/networks.ts';
+import { isNetwork, NETWORKS, type NetworkName } from '../../runes/networks.ts';
 import { type Block, BlockError, HEADER_BYTES, type Header, readBlock, readHeader, scriptOf } from '../../runes/parseBlock.ts';
 import { PassingError } from '../httpConnections.ts';
 import type { BlockServer } from './blockServer.ts';
@@ -43,8 +43,6 @@ import {
 } from './nodeCalls.ts';
 import { isLoopback } from './rpcCredentials.ts';
 import { FormatError, SpentOutputs } from './spentOutputs.ts';
-
-type NetworkName = keyof typeof NETWORKS;
 
 export interface ChainInfo {
   readonly network: NetworkName;
@@ -407,5 +405,3 @@ export class BitcoinNode {
 /** Returns the offset of the outpoint that an input spends. */
 const outpointAt = (block: Block, { transaction, input }: Commitment): number =>
   block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input] ?? 0;
-
-const isNetwork = (name: string): name is NetworkName => Object.hasOwn(NETWORKS, name);

@@ -6,8 +6,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { rowsIndex } from '../../../src/contract/rowsSchemas.ts';
 import { manifest as manifestSchema } from '../../../src/contract/schemas.ts';
-import { joinSources, type Sources } from '../../../src/contract/sources.ts';
+import { blocksFile, joinSources, type Sources } from '../../../src/contract/sources.ts';
 import { CONFORMANCE_INPUTS, failedBuild, RecordingLog, temporaryFolder, testBuild } from '../../support/build.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { check } from '../../support/outputs.ts';
@@ -49,6 +50,26 @@ it('joined lists give each height the rules of the first list that has it', () =
   );
 });
 
+it('the network is a known one in every list and manifest, whatever text a stranger writes', () => {
+  const hash = 'a'.repeat(64);
+  const file = { rows: 1, bytes: 1, sha256: hash, digest: hash };
+  const known = ['main', 'signet', 'testnet4', 'regtest'];
+  const texts = fc.oneof(fc.string(), fc.constantFrom(...known, '', '-', 'MAIN', 'main ', 'main\n', 'test', 'toString', '__proto__'));
+  fc.assert(
+    fc.property(texts, (network) => {
+      const list = { sources: [], network };
+      const ledger = { network, height: 1, hash, digest: hash };
+      const found = manifestSchema.safeParse({ ledger }).error?.issues.some(({ path }) => path.join('.') === 'ledger.network');
+      const accepted = [
+        blocksFile.safeParse(list).success,
+        rowsIndex.safeParse({ ...list, spent: true, runes: file, files: [] }).success,
+        !found,
+      ];
+      expect(accepted).toEqual(Array.from({ length: 3 }, () => known.includes(network)));
+    }),
+  );
+});
+
 describe('a build', () => {
   const inputWith = (text: string) => {
     const folder = temporaryFolder();
@@ -82,6 +103,7 @@ describe('a build', () => {
     '{"sources":[{"rules":"mine","blocks":[[1,2]]}]}',
     '{"sources":[{"rules":"ord"',
     '{"sources":[{"rules":"ord","blocks":[[-1,2]]}]}',
+    '{"sources":[{"rules":"ord","blocks":[[1,2]]}],"network":"main\\ntime 2000-01-01T00:00:00Z"}',
   ])('refuses a damaged list: %s', async (text) => {
     const error = await failedBuild(join(temporaryFolder(), 'dist'), { inputs: [...CONFORMANCE_INPUTS, inputWith(text)] });
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/blocks\.json (?:is damaged|is broken)/)]);
