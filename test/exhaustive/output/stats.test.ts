@@ -163,7 +163,7 @@ describe('the documents about all blocks', () => {
     const newest = [...heights].reverse();
     expect(blocksOf(out).tip).toBe(263);
     expect(blocksOf(out).blocks.map(({ height }) => height)).toEqual(newest.slice(0, 100));
-    expect(feedOf(out).items.map(({ url }) => url)).toEqual(newest.slice(0, 30).map((height) => `../../../?block=${height}`));
+    expect(feedOf(out).items.map(({ url }) => url)).toEqual(newest.slice(0, 30).map((height) => `../../?block=${height}`));
     expect(statsOf(out)).toMatchObject({ first: 5, last: 263, blocks: 130, bucket: 1 });
     expect(Object.keys(filesOf(out)).sort()).toEqual(['0.json', '100.json', '200.json']);
     await check(out);
