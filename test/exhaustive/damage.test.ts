@@ -377,9 +377,9 @@ describe('verification finds', () => {
       inActivity(({ pointers }) => ({ pointers: { ...pointers, counts: [10 ** 7] } })),
       /have a wrong number of files/,
     ],
-    ['another highest block', inLists(({ tip }) => ({ tip: tip + 1 })), /has lists of other blocks than the manifest/],
-    ['another lowest block', inLists(({ lowest = 0 }) => ({ lowest: lowest - 1 })), /has lists of other blocks than the manifest/, 'files'],
-    ['no lowest block', inLists(() => ({ lowest: undefined })), /has lists of other blocks than the manifest/, 'files'],
+    ['another highest block', inLists(({ tip }) => ({ tip: tip + 1 })), /is missing or damaged/],
+    ['another lowest block', inLists(({ lowest = 0 }) => ({ lowest: lowest - 1 })), /is missing or damaged/, 'files'],
+    ['no lowest block', inLists(() => ({ lowest: undefined })), /is missing or damaged/, 'files'],
     ['missing balances', inLists(() => ({ balances: undefined })), /lacks balances, which its data allows/],
     [
       'a missing level of holders',

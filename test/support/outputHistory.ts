@@ -18,9 +18,24 @@ interface Expected {
   readonly location: { readonly block_height: number; readonly tx_id: string };
 }
 
+type Row = MemoryChain['rows'][number];
+
+/** Returns a row of each output that received runes, by outpoint. */
+const madeIn = ({ rows }: MemoryChain): Map<string, Row> =>
+  new Map(rows.filter(({ operation }) => operation === 'receive').map((row) => [`${row.tx_id}:${row.output}`, row]));
+
+const locationOf = ({ block_hash, block_height, tx_id, tx_index, timestamp }: Row) => ({
+  block_hash,
+  block_height,
+  tx_id,
+  tx_index,
+  timestamp,
+});
+
 /** Returns the expected answers for all unspent outputs, by outpoint, in dialect `hiro`. */
-function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
-  const made = new Map(rows.filter(({ operation }) => operation === 'receive').map((row) => [`${row.tx_id}:${row.output}`, row]));
+function unspentOf(memory: MemoryChain): Map<string, Expected> {
+  const { ledger } = memory;
+  const made = madeIn(memory);
   return new Map(
     [...ledger.outputs].map(([output, { script, balances }]) => {
       const row = made.get(output);
@@ -30,9 +45,7 @@ function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
         expect(id).toBe(runeIdText(rune));
         return { rune: { id, number, name, spaced_name }, balance: String(amount) };
       });
-      const { block_hash, block_height, tx_id, tx_index, timestamp } = row!;
-      const location = { block_hash, block_height, tx_id, tx_index, timestamp };
-      return [output, { output, ...(address === null ? {} : { address }), location, runes }];
+      return [output, { output, ...(address === null ? {} : { address }), location: locationOf(row!), runes }];
     }),
   );
 }
@@ -76,15 +89,16 @@ export async function checkOutputs(out: string, memory: MemoryChain, random: (be
   const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
   const ask = async (path: string): Promise<unknown> => (await mirror.answer(new Request(`http://host/runes/v1/${path}`)))?.json();
   const unspent = unspentOf(memory);
-  const made = new Set(memory.rows.filter(({ operation }) => operation === 'receive').map((row) => `${row.tx_id}:${row.output}`));
+  const made = madeIn(memory);
   expect(made.size).toBeGreaterThan(unspent.size);
-  for (const output of [...made, `${'ab'.repeat(32)}:0`]) {
+  for (const output of [...made.keys(), `${'ab'.repeat(32)}:0`]) {
     if (random(unspent.has(output) ? 2 : 8) > 0) continue;
     const expected = unspent.get(output);
-    const isMade = made.has(output);
+    const row = made.get(output);
     // For a spent output, checks only that the answer has runes. exhaustive/outputStates.test.ts compares them with the
     // model.
-    const spent = { output, runes: [], spent: isMade ? true : null, ...(isMade ? { held: expect.any(Array) } : {}) };
+    const before = row && { location: locationOf(row), held: expect.any(Array), ...(row.address === null ? {} : { address: row.address }) };
+    const spent = { output, runes: [], spent: row === undefined ? null : true, ...before };
     expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(expected === undefined ? spent : { ...expected, spent: false }) });
   }
   await checkLists(ask, unspent, asOf, random);

@@ -414,8 +414,8 @@ describe('a file that', () => {
     await store.run(`COPY (SELECT ${columns.join(', ').replace("'1' AS number", '1.0::DOUBLE AS number')}) TO '${folder}/double.parquet'`);
     store.close();
     const whole = readFileSync(join(folder, 'whole.parquet'));
-    expect((await refusal({ 'a.parquet': whole.subarray(0, -4) })).message).toMatch(
-      /^in\/a\.parquet is broken Parquet: No magic bytes found/,
+    expect((await refusal({ 'a.parquet': whole.subarray(0, -4) })).message).toBe(
+      'in/a.parquet is broken Parquet: it does not begin and end with PAR1',
     );
     const { message } = await refusal({ 'a.parquet': readFileSync(join(folder, 'double.parquet')) });
     expect(message).toBe('in/a.parquet: column number has the type "DOUBLE", but its values must be an integer, DECIMAL or text (VARCHAR)');
