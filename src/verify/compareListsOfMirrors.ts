@@ -1,11 +1,12 @@
 /**
  * Compares the lists of several mirrors, level by level. The levels that a mirror must have follow from its tip, so a
- * level that one mirror lacks is a difference, and a mirror cannot hide a level by other heights. Files with equal names are equal, because a name is a hash of the content.
- * Files with other names may still have the same text, because their bytes also depend on the version of zlib. So their
- * texts are compared.
+ * level that one mirror lacks is a difference. Files with equal names are equal, because a name is a hash of the
+ * content. Files with other names may still have the same text, because their bytes also depend on the version of zlib.
+ * So their texts are compared.
  */
 import { createHash } from 'node:crypto';
 import type { BlockDigest, Manifest } from '../contract/schemas.ts';
+import { ArchiveError } from '../format/archiveError.ts';
 import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
 import { textOf } from '../format/documents.ts';
 import { type DocumentLevel, type LevelRange, levelRanges } from '../format/levels.ts';
@@ -78,15 +79,21 @@ interface OpenedLevel {
  * of the first mirror with lists. Rejects with an ArchiveError if a file is missing or damaged.
  */
 export async function compareLists(mirrors: readonly ListedMirror[]): Promise<ComparedLists> {
-  const all = await Promise.all(mirrors.map(openLists));
+  const damaged = new Map<number, string>();
+  const openOrSay = (mirror: ListedMirror, i: number) =>
+    openLists(mirror).catch((error: unknown) => {
+      if (!(error instanceof ArchiveError)) throw error;
+      damaged.set(i, `has lists that cannot be compared: ${error.message}`);
+      return undefined;
+    });
+  const all = await Promise.all(mirrors.map(openOrSay));
   const first = all.find((one) => one !== undefined);
   const opened = [...all.entries()].flatMap(([mirror, one]) => (one === undefined || one.form !== first?.form ? [] : [{ ...one, mirror }]));
-  const faults = new Map(
-    opened.flatMap(({ mirror, fault, steps }) => {
-      const wrong = fault ?? (steps === first?.steps ? undefined : 'has lists in levels of other sizes');
-      return wrong === undefined ? [] : [[mirror, wrong] as const];
-    }),
-  );
+  const faults = new Map(damaged);
+  for (const { mirror, fault, steps } of opened) {
+    const wrong = fault ?? (steps === first?.steps ? undefined : 'has lists in levels of other sizes');
+    if (wrong !== undefined) faults.set(mirror, wrong);
+  }
   const different: DifferentLevel[] = [];
   const compared = new Set<string>();
   const alone = new Map<number, ListLevel[]>();
@@ -136,9 +143,6 @@ async function openLists({ manifest, blocks, files }: ListedMirror): Promise<Ope
   const lowest = layout === 'files' && lists.activity !== undefined ? (blocks[0]?.height ?? 0) : undefined;
   const [ofEtchings, others] = [undefined, lowest].map((from) => levelRanges(tip, lists, from, lists.start?.height));
   const ranges = (list: string) => (ETCHING_LISTS.includes(list) ? ofEtchings : others) ?? [];
-  const strange = Object.entries(LISTS).find(([list, levelsOf]) =>
-    levelsOf(lists)?.some((level) => !ranges(list).some((range) => isSame(range, level))),
-  );
   const { etchings, balances, holders, outputs } = manifest.lists ?? {};
   const has = [etchings, balances, holders, outputs].map((part) => part !== undefined);
   const fault =
@@ -146,7 +150,7 @@ async function openLists({ manifest, blocks, files }: ListedMirror): Promise<Ope
       ? 'has lists of other blocks than its manifest'
       : has.join() !== [lists.etchings, lists.balances, lists.balances, lists.outputs].map((part) => part !== undefined).join()
         ? 'has other lists than its manifest says'
-        : strange && `has levels of ${strange[0]} that do not follow from its last block`;
+        : undefined;
   const [form, steps] = [`${dialect} ${lists.page} ${manifest.start?.height ?? 'all blocks'}`, `${lists.steps} ${lists.unsettled}`];
   return { archive, lists, form, steps, ranges, fault };
 }

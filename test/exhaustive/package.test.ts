@@ -197,11 +197,11 @@ describe.sequential('the package of the program', () => {
 });
 
 describe('the package of the client', () => {
-  it('has no dependencies, and its module has at most 15 kB compressed', () => {
+  it('has no dependencies, and its module has at most 15.5 kB compressed', () => {
     const folder = join(work, 'node_modules/rune-activity-mirror-client');
     expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).not.toHaveProperty('dependencies');
     const modules = ['client.js', 'lists.js', 'pending.js', 'proofs.js'];
     expect(filesBelow(folder)).toEqual(['LICENSE', 'README.md', 'client.d.ts', 'package.json', ...modules].sort());
-    expect(gzipSync(readFileSync(join(folder, 'client.js')), { level: 9 }).length).toBeLessThanOrEqual(15_000);
+    expect(gzipSync(readFileSync(join(folder, 'client.js')), { level: 9 }).length).toBeLessThanOrEqual(15_500);
   });
 });

@@ -134,8 +134,12 @@ class Recorder {
   synced(file: unknown): void {
     const path = this.#pathOf(file);
     if (!this.#isInside(path)) return;
-    if (fs.statSync(path).isDirectory()) this.#names.set(path, [this.#list(path)]);
-    else this.#inode(path).synced = this.#stored(fs.readFileSync(path));
+    if (fs.statSync(path).isDirectory()) {
+      this.#names.set(path, [this.#list(path)]);
+      return;
+    }
+    const inode = this.#inode(path);
+    if (inode !== undefined) inode.synced = this.#stored(fs.readFileSync(path));
   }
 
   /** The program `sync` syncs all files below a folder. */
@@ -162,8 +166,10 @@ class Recorder {
     return typeof file === 'number' ? (this.#handles.get(file) ?? '') : resolve(String(file));
   }
 
-  #inode(path: string): Inode {
-    const { ino } = fs.lstatSync(path);
+  /** Undefined if another thread, such as one of DuckDB, has just removed the file. */
+  #inode(path: string): Inode | undefined {
+    const ino = fs.lstatSync(path, { throwIfNoEntry: false })?.ino;
+    if (ino === undefined) return undefined;
     const known = this.#inodes.get(ino) ?? { synced: undefined };
     this.#inodes.set(ino, known);
     return known;
@@ -171,7 +177,12 @@ class Recorder {
 
   #list(folder: string): Names {
     const entries = fs.readdirSync(folder, { withFileTypes: true });
-    return new Map(entries.map((entry) => [entry.name, entry.isDirectory() ? 'folder' : this.#inode(join(folder, entry.name))]));
+    return new Map(
+      entries.flatMap((entry) => {
+        const found = entry.isDirectory() ? 'folder' : this.#inode(join(folder, entry.name));
+        return found === undefined ? [] : [[entry.name, found] as const];
+      }),
+    );
   }
 
   /** Remembers the names in a folder, if the path is one. */
