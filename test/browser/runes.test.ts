@@ -734,7 +734,7 @@ describe('the page of an output', () => {
     expect(held?.length).toBeGreaterThan(0);
     expect(await page.textContent('.state')).toMatch(/^Spent/);
     expect(await balances(page)).toEqual(asShown(held ?? []));
-    await page.click('.facts a[href^="?transaction="]');
+    await page.click('.facts a[href^="?tx="]');
     await page.waitForSelector('h1:text("Transaction")');
     await page.click(`.activity a[href="?output=${SPENT}"] >> nth=0`);
     await page.waitForSelector('h1:text("Output")');
