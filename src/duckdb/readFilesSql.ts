@@ -59,3 +59,6 @@ export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>,
 
 /** Returns the SQL call of a table function that reads the schema of a Parquet file: a row per column, or part of a column. */
 export const readParquetSchema = (path: string): string => `parquet_schema(${pathLiteral(path)})`;
+
+/** Returns the SQL call of a table function that reads all rows of a folder (`writeRows` in store.ts). */
+export const readRows = (folder: string): string => `read_parquet(${pathLiteral(folder)} || '/*.parquet', hive_partitioning = false)`;

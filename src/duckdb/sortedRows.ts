@@ -1,13 +1,19 @@
-/** Sorts rows of texts in parts, because sorting them all at once needs memory that DuckDB cannot spill to disk. */
+/**
+ * Sorts any number of rows with bounded memory: divides them by ranges of keys into files, and sorts one file after the
+ * other. Each row is written twice, whatever the number of rows: once as it comes, and once to its file.
+ */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
+import { readRows } from './readFilesSql.ts';
 import { literal, type Store, text } from './store.ts';
 
 export interface UnsortedRows {
   readonly rows: string;
   /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
   readonly most?: string;
-  /** Column of texts or numbers by which rows are sorted first. Rows with the same value are in the same part. */
+  /** Column of texts or numbers by which rows are sorted first. Rows with the same value are in the same file. */
   readonly key: string;
   /** ORDER BY expressions for rows with the same key. */
   readonly within: string;
@@ -23,12 +29,8 @@ const ROW_BYTES = 1024;
 /** Number of sampled keys per part. The keys that divide the rows into parts are chosen from the samples. */
 const SAMPLES_PER_PART = 100;
 
-/**
- * If there are at least so many parts, they are divided into groups, and the rows of a group are copied to a table of
- * their own. To select a part, DuckDB reads all rows of a table, and most of them are on the disk. With groups, n parts
- * cost about 2√n readings of all rows instead of n.
- */
-const PARTS_FOR_GROUPS = 9;
+/** Maximum number of files that DuckDB writes at once. It has at most 100 files open. */
+const MOST_FILES = 64;
 
 /** Yields the sorted rows in chunks. No other query may run before the last chunk is read. */
 export async function* sortedRows(
@@ -41,44 +43,69 @@ export async function* sortedRows(
   // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
   // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
-  const parts = Math.ceil(count / Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes)));
-  if (parts <= 1) {
+  const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
+  if (count <= atOnce) {
     yield* store.stream(`SELECT ${select} FROM (FROM (${rows}) ${order})`);
     return;
   }
-  await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
-  const ends = await endsOf(parts, key, store);
-  const inGroup = parts < PARTS_FOR_GROUPS ? parts : Math.ceil(Math.sqrt(parts));
-  for (let begin = 0; begin <= ends.length; begin += inGroup) {
-    const group = [...ends, undefined].slice(begin, begin + inGroup);
-    const isAll = group.length > ends.length;
-    if (!isAll)
-      await store.run(
-        `CREATE OR REPLACE TEMP TABLE unsorted_group AS FROM unsorted WHERE ${isBetween(key, ends[begin - 1], group.at(-1))}`,
-      );
-    for (const [i, end] of group.entries()) {
-      const isIn = isBetween(key, ends[begin + i - 1], end);
-      yield* store.stream(`SELECT ${select} FROM (FROM ${isAll ? 'unsorted' : 'unsorted_group'} WHERE ${isIn} ${order})`);
-    }
-    if (!isAll) await store.run('DROP TABLE unsorted_group');
+  countCrossing('sortedAtOnce');
+  const folder = join(store.scratch, store.nameOf('sorted'));
+  try {
+    const all = join(folder, 'all');
+    await store.writeRows(rows, all);
+    yield* sortedFiles(all, count, { key, atOnce, rowBytes, sort: (from) => `SELECT ${select} FROM (FROM ${from} ${order})` }, store);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
-  await store.run('DROP TABLE unsorted');
 }
 
-/** Returns SQL that is true for keys from `start` (inclusive) to `end` (exclusive). Undefined is no limit. */
-const isBetween = (key: string, start: string | undefined, end: string | undefined): string =>
-  `${start === undefined ? 'true' : `${key} >= ${literal(start)}`} AND ${end === undefined ? 'true' : `${key} < ${literal(end)}`}`;
+interface FilesToSort {
+  readonly key: string;
+  /** Number of rows that are sorted at once. */
+  readonly atOnce: number;
+  readonly rowBytes: number;
+  /** Returns SQL that sorts the rows of a table. */
+  readonly sort: (from: string) => string;
+}
+
+/** Yields the rows of a folder of files, sorted. Removes the folder. `most` is an upper bound of the number of rows. */
+async function* sortedFiles(from: string, most: number, form: FilesToSort, store: Store): AsyncGenerator<DuckDBDataChunk> {
+  const { key, atOnce, rowBytes, sort } = form;
+  const ends = most <= atOnce ? [] : await endsOf(from, Math.min(Math.ceil(most / atOnce), MOST_FILES), key, store);
+  if (ends.length === 0) {
+    yield* store.stream(sort(readRows(from)));
+  } else {
+    const into = `${from}-parts`;
+    await store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM ${readRows(from)}`, into, { by: 'part', rowBytes });
+    rmSync(from, { recursive: true });
+    for (let part = 0; part <= ends.length; part += 1) {
+      const file = join(into, `part=${part}`);
+      if (!existsSync(file)) continue;
+      // The samples divide the rows well, unless there are more parts than files. `sortedFiles` then divides a file again.
+      const held = most > MOST_FILES * atOnce ? await store.number(`SELECT count(*) AS number FROM ${readRows(file)}`) : atOnce;
+      yield* sortedFiles(file, held, form, store);
+    }
+  }
+  rmSync(from, { recursive: true, force: true });
+}
+
+/** Returns SQL for the number of the part of a key: the number of `ends` that are not above it. */
+function partOf(key: string, ends: readonly string[], first = 0): string {
+  if (ends.length === 0) return `${first}`;
+  const middle = ends.length >> 1;
+  const [below, above] = [partOf(key, ends.slice(0, middle), first), partOf(key, ends.slice(middle + 1), first + middle + 1)];
+  return `CASE WHEN ${key} < ${literal(ends[middle] ?? '')} THEN ${below} ELSE ${above} END`;
+}
 
 /**
- * Returns keys that divide the rows into parts of about equal size. The sizes need not be equal, because any keys give
- * the same sorted rows.
+ * Returns keys that divide the rows of a folder into parts of about equal size. The sizes need not be equal, because any
+ * keys give the same sorted rows.
  */
-async function endsOf(parts: number, key: string, store: Store): Promise<string[]> {
-  countCrossing('sortedAtOnce');
+async function endsOf(folder: string, parts: number, key: string, store: Store): Promise<string[]> {
   const samples = await store.rows(
-    `SELECT s.key::VARCHAR AS key FROM (SELECT ${key} AS key FROM unsorted USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) AS s ORDER BY s.key`,
+    `SELECT s.key::VARCHAR AS key FROM (SELECT ${key} AS key FROM ${readRows(folder)} USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) AS s ORDER BY s.key`,
     { key: text },
   );
   const ends = Array.from({ length: parts - 1 }, (_, i) => samples[Math.floor(((i + 1) * samples.length) / parts)]?.key);
-  return [...new Set(ends.filter((end) => end !== undefined))];
+  return [...new Set(ends.filter((end) => end !== undefined))].filter((end) => end !== samples[0]?.key);
 }

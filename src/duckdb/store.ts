@@ -2,6 +2,7 @@
  * Runs queries in DuckDB. No module outside this folder imports DuckDB. Tables are in memory, and spill to the scratch
  * folder above the memory limit.
  */
+import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
 import { textDecoder } from '@duckdb/node-api/lib/vectors/dataAccessors.js';
@@ -91,6 +92,8 @@ export class Store {
     readonly memory: number,
     /** Memory of the process and of the processes that it starts, in bytes. */
     readonly processMemory: number,
+    /** Folder for spilled data. */
+    readonly scratch: string,
   ) {}
 
   static async open(options: StoreOptions): Promise<Store> {
@@ -119,7 +122,7 @@ export class Store {
     let connection: DuckDBConnection | undefined;
     try {
       connection = await instance.connect();
-      const store = new Store(instance, connection, memory, bytesOf(options.memoryLimit) ?? 0);
+      const store = new Store(instance, connection, memory, bytesOf(options.memoryLimit) ?? 0, resolve(options.scratch));
       await store.run('SET enable_progress_bar_print = false');
       if (options.only !== undefined) {
         const [paths, folder] = [options.only.map(literal).join(', '), literal(`${resolve(options.scratch)}/`)];
@@ -245,6 +248,24 @@ export class Store {
     const view = new Table(this.nameOf(label), columns);
     await this.run(`CREATE TEMP VIEW ${view} AS ${rows}`);
     return view;
+  }
+
+  /**
+   * Writes the rows of a query to Parquet files in a new folder, in any order. With `parts`, each value of the column `by`
+   * gets a folder of its own, such as `part=3`, whose files lack the column. Throws if Parquet has no exact type for a
+   * column.
+   */
+  async writeRows(rows: string, folder: string, parts?: { readonly by: string; readonly rowBytes: number }): Promise<void> {
+    const types = await this.rows(`SELECT column_name AS name, column_type AS type FROM (DESCRIBE ${rows})`, { name: text, type: text });
+    const inexact = types.find(({ type }) => /HUGEINT|BIGNUM|INTERVAL/.test(type));
+    if (inexact !== undefined) throw new Error(`Parquet has no exact type for the column ${inexact.name}, ${inexact.type}`);
+    mkdirSync(folder, { recursive: true });
+    const form = 'FORMAT parquet, COMPRESSION lz4_raw';
+    if (parts === undefined) return this.run(`COPY (${rows}) TO ${literal(`${folder}/rows.parquet`)} (${form})`);
+    // Each thread keeps this number of rows in memory, for all parts.
+    const kept = Math.ceil(this.memory / 8 / parts.rowBytes);
+    await this.run(`SET partitioned_write_flush_threshold = ${kept}`);
+    await this.run(`COPY (${rows}) TO ${literal(folder)} (${form}, PARTITION_BY (${parts.by}), OVERWRITE)`);
   }
 
   async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(

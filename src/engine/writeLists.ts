@@ -98,7 +98,15 @@ export async function writeLists(
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);
-  const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
+  const names = await writeNames(
+    namePlans,
+    tables?.names ?? [],
+    now?.table,
+    state,
+    () => new TableWriter(objectSize, limits, put),
+    limits,
+    store,
+  );
   const point = start && { height: start.height, hash: start.hash, digest: start.digest };
   const common = { ...limits.listLevels, tip, lowest, start: point, page, etchings, names };
   if (!hasActivity) return common;

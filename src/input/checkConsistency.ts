@@ -1,19 +1,23 @@
 /** Checks that records, blocks and files of the input do not contradict each other. */
 import type { LastRead } from '../contract/sources.ts';
+import { type BlockRange, blockRanges, isWithin } from '../duckdb/blockRanges.ts';
+import { readDoubles } from '../duckdb/columns.ts';
+import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, joinedText, literal, type Store, text } from '../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
 import { Report } from './inputFindings.ts';
 import { HELD, type InputReader } from './inputReader.ts';
 import type { Activity } from './makeActivity.ts';
-import type { KnownInput } from './rawSource.ts';
+import type { KnownInput, Reading } from './rawSource.ts';
 
 /**
- * Columns of transactions. `numbered` is the number of records with an event_index, and `event_bits` has a bit for each
+ * Columns of transactions. `first` is the index of the transaction's first record in its block, in served order.
+ * `numbered` is the number of records with an event_index, and `event_bits` has a bit for each
  * of these indexes. `is_scattered` is true if records of other transactions are between the records of the transaction.
  */
 const TRANSACTIONS = {
-  ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR'),
+  ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR, first BIGINT'),
   ...columns('records BIGINT, numbered BIGINT, is_scattered BOOLEAN, event_bits BIGINT'),
 } as const;
 
@@ -23,13 +27,15 @@ export interface KeptBlocks {
   readonly blocks: Table<Columns<'block_height BIGINT, block_hash VARCHAR, records BIGINT'>>;
   /** Transactions of `kept`. Valid input has one row per transaction. */
   readonly transactions: Table<typeof TRANSACTIONS>;
+  /** Ranges of heights that have all blocks. What is grouped, sorted or joined by transaction takes one after another. */
+  readonly ranges: readonly BlockRange[];
   readonly allHolds: Table<typeof HELD>;
   readonly counts: Readonly<Record<'records' | 'blocks' | 'transactions', number>>;
   /** Number of blocks that are in several files, with the same records. One copy of each block is used. */
   readonly copiedBlocks: number;
 }
 
-type Kept = Pick<KeptBlocks, 'kept' | 'transactions' | 'allHolds'>;
+type Kept = Pick<KeptBlocks, 'kept' | 'transactions' | 'ranges' | 'counts' | 'allHolds'>;
 
 /** Transaction of the input that is also in an unchanged block of the last build. */
 export interface KnownTransaction {
@@ -98,20 +104,23 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
     columns('block_height BIGINT, block_hash VARCHAR, records BIGINT'),
     `SELECT block_height, any_value(block_hash) AS block_hash, any_value(records) AS records FROM ${held} GROUP BY block_height ORDER BY block_height`,
   );
-  const transactions = await store.table(
-    'transactions',
-    TRANSACTIONS,
-    `SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
-       max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
-       bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
-     FROM ${kept} GROUP BY block_height, tx_index, tx_id`,
-  );
+  const ranges = await blockRanges(blocks, reader.reading.limits, store);
+  const transactions = await store.table('transactions', TRANSACTIONS);
+  for (const range of ranges) {
+    // The last transaction of a block is served first.
+    await store.run(`INSERT INTO ${transactions} BY NAME
+      SELECT *, (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT AS first FROM (
+        SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
+          max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
+          bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
+        FROM ${kept} ${ranges.length > 1 ? `WHERE ${isWithin(range)}` : ''} GROUP BY block_height, tx_index, tx_id)`);
+  }
   const counts = await store.row(
     `SELECT (SELECT coalesce(sum(records), 0) FROM ${blocks}) AS records,
     (SELECT count(*) FROM ${blocks}) AS blocks, (SELECT count(*) FROM ${transactions}) AS transactions`,
     { records: int, blocks: int, transactions: int },
   );
-  return { kept, blocks, transactions, allHolds, counts, copiedBlocks: copied?.blocks ?? 0 };
+  return { kept, blocks, transactions, ranges, allHolds, counts, copiedBlocks: copied?.blocks ?? 0 };
 }
 
 /**
@@ -213,16 +222,14 @@ export async function checkTransactions(reader: InputReader, kept: Kept, elsewhe
   const reporting = reportOf(reader, kept.allHolds);
   const { report, store } = reporting;
   const { transactions } = kept;
-  // These counts decide which of the reports below are needed. Hashes of ids are counted instead of ids, because that
-  // is faster. If two ids have the same hash, a report runs without need and finds nothing.
+  // These counts decide which of the reports below are needed.
   const counts = await store.row(
-    `SELECT count(*) AS transactions, count(DISTINCT hash(tx_id)) AS ids,
-       count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure,
-       (SELECT count(*) FROM (SELECT DISTINCT block_height, tx_index FROM ${transactions})) AS places FROM ${transactions}`,
-    { transactions: int, ids: int, scattered: int, partly: int, unsure: int, places: int },
+    `SELECT count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure
+     FROM ${transactions}`,
+    { scattered: int, partly: int, unsure: int },
   );
-  const arePlacesUnique = counts.places === counts.transactions;
-  if (counts.ids !== counts.transactions) await reportTwoPlaces(kept, reporting);
+  const arePlacesUnique = await haveOwnPlaces(kept, store);
+  await reportTwoPlaces(await equalIds(kept, reader.reading), kept, reporting);
   await reportKnownElsewhere(elsewhere, reporting);
   if (!arePlacesUnique) await reportSharedPlaces(kept, reporting);
   if (counts.scattered > 0) await reportScattered(kept, reporting);
@@ -231,10 +238,50 @@ export async function checkTransactions(reader: InputReader, kept: Kept, elsewhe
   report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
 }
 
-async function reportTwoPlaces({ transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
+/** True if no two transactions have the same height and tx_index. */
+async function haveOwnPlaces({ transactions, ranges }: Kept, store: Store): Promise<boolean> {
+  for (const range of ranges) {
+    const { all, places } = await store.row(
+      `SELECT count(*) AS "all", count(DISTINCT (block_height, tx_index)) AS places FROM ${transactions} WHERE ${isWithin(range)}`,
+      { all: int, places: int },
+    );
+    if (all !== places) return false;
+  }
+  return true;
+}
+
+/** SQL for the hash of a transaction's id as a DOUBLE, which is exact for 53 bits. */
+const ID_HASH = '(hash(tx_id) >> 11)::DOUBLE';
+/** Memory that DuckDB needs to sort a hash, in bytes. */
+const HASH_BYTES = 64;
+/** Number of equal hashes after which the rest of the transactions is not compared. */
+const MOST_EQUAL = 100_000;
+
+/** Returns hashes of ids that several transactions have. In valid input, almost always none. */
+async function equalIds({ transactions, counts }: Kept, { limits, store }: Reading): Promise<number[]> {
+  const rows = `SELECT ${ID_HASH} AS id FROM ${transactions}`;
+  const equal: number[] = [];
+  let last = -1;
+  for await (const chunk of sortedRows(
+    { rows, most: `${counts.transactions}`, key: 'id', within: '1', rowBytes: HASH_BYTES },
+    limits,
+    store,
+  )) {
+    for (const id of readDoubles(chunk, 0)) {
+      if (id === last && equal.at(-1) !== id) equal.push(id);
+      last = id;
+    }
+    if (equal.length > MOST_EQUAL) break;
+  }
+  return equal;
+}
+
+async function reportTwoPlaces(hashes: readonly number[], { transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
+  if (hashes.length === 0) return;
   for (const row of await store.rows(
     `SELECT tx_id, min(block_height) AS height, max(block_height) AS last, min(tx_index) AS place, max(tx_index) AS last_place
-     FROM ${transactions} GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id`,
+     FROM ${transactions} WHERE ${ID_HASH} IN (SELECT unnest([${hashes.join(', ')}]::DOUBLE[]))
+     GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id`,
     { tx_id: text, height: int, last: int, place: int, last_place: int },
   )) {
     const { tx_id: tx, height, last } = row;

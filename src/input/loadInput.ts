@@ -20,7 +20,9 @@ import type { Reading } from './rawSource.ts';
 import type { StartRows } from './readStart.ts';
 
 /** Input that was read. Its transactions are not checked yet. */
-export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent' | 'rows'> {
+export interface ReadInput
+  extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'ranges' | 'counts'>,
+    Pick<Activity, 'spent' | 'rows'> {
   /** Blocks of changed, new and removed files. Only these blocks may change in the output. */
   readonly affected: Table<Columns<'block_height BIGINT'>>;
   readonly found: readonly InputFile[];

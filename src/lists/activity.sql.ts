@@ -4,6 +4,7 @@
  * reuses (format/levels.ts).
  */
 import { readDoubles } from '../duckdb/columns.ts';
+import { sortedRows } from '../duckdb/sortedRows.ts';
 import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { Cursor } from '../engine/archive/cursor.ts';
@@ -15,13 +16,13 @@ import { entriesOf, PointerWriter, pointersOf, TableWriter } from '../engine/arc
 import type { LevelRange } from '../format/levels.ts';
 import type { ActivityLevel } from '../format/listTables.ts';
 import type { TableEntry } from '../format/sortedTable.ts';
-import { countCrossing, type Limits, type WorkLimits } from '../limits.ts';
+import type { Limits, WorkLimits } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activity.ts';
 
 interface ActivityForm extends RowsForm {
   readonly blocks: PackedBlocks;
-  readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
+  readonly limits: Pick<Limits, 'entriesPerCount' | 'keptRecords' | 'sortedAtOnce'>;
   /** Maximum size of a file, in bytes. */
   readonly objectSize: number;
 }
@@ -148,12 +149,6 @@ function textOf(text: string): string {
     .join(' || ');
 }
 
-/** Returns SQL expressions of the two parts of a list's key (ListKey). */
-function keyOf(text: string): string {
-  const hash = `sha256(${textOf(text)})`;
-  return `('0x' || left(${hash}, 12))::UBIGINT AS upper, ('0x' || substr(${hash}, 13, 6))::UINTEGER AS lower`;
-}
-
 /** Returns the size of the pages of all blocks below a height, in bytes. */
 async function bytesBelow(height: number, blocks: PackedBlocks, store: Store): Promise<number> {
   const bytes = await store.number(`SELECT coalesce(sum(packed), 0)::BIGINT AS number FROM ${blocks} WHERE block_height < ${height}`);
@@ -165,7 +160,7 @@ type PackedBlocks = TableWith<'block_height' | 'packed'>;
 
 interface RowsForm {
   readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'page_position' | 'page_bytes' | 'in_page'>;
-  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
+  readonly limits: Pick<WorkLimits, 'keptRecords' | 'sortedAtOnce'>;
 }
 
 /** Columns of a row. The first two are the key. */
@@ -229,31 +224,23 @@ class ActivityRows {
 /** Memory that DuckDB needs to sort the row of a pointer, in bytes: about twice the size of the row's columns. */
 const SORTED_BYTES = 128;
 
-/**
- * Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. If a level
- * has many rows, one query writes them to a table and a second query sorts them. DuckDB can sort more numbers than fit
- * into memory, but not in the query that joins the records with the hashes of their texts.
- */
+/** Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. */
 async function* chunksOf({ first, last }: LevelRange, begin: number, { records, limits }: RowsForm, store: Store): AsyncGenerator<Chunk> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const page = `block_height AS height, page_position - ${begin} AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page`;
-  // Hashes each rune and each address only once, but the pair of rune and address for every record. Most pairs have few
-  // records, so to find the distinct pairs would take as long as to hash the pair of every record.
-  const hashed = (column: 'rune_id' | 'address', text: string) => `SELECT upper, lower, ${page} FROM ${records} JOIN (
-      SELECT ${column}, ${keyOf(text)} FROM (SELECT DISTINCT ${column} FROM ${records} WHERE ${isIn})) USING (${column}) WHERE ${isIn}`;
-  const keyed = `${hashed('rune_id', LISTED.rune('rune_id'))} UNION ALL ${hashed('address', LISTED.address('address'))}
-    UNION ALL SELECT ${keyOf(LISTED.both('rune_id', 'address'))}, ${page} FROM ${records} WHERE ${isIn} AND address IS NOT NULL`;
+  const listed = (text: string) =>
+    `SELECT sha256(${textOf(text)}) AS hash, ${page} FROM ${records} WHERE ${isIn} AND ${text.includes('address') ? 'address IS NOT NULL' : 'true'}`;
+  const lists = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')];
+  // A list's key (ListKey) is the beginning of the hash of its text.
+  const rows = `SELECT ('0x' || left(hash, 12))::UBIGINT AS upper, ('0x' || substr(hash, 13, 6))::UINTEGER AS lower, * EXCLUDE (hash)
+    FROM (${lists.map(listed).join(' UNION ALL ')})`;
   const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
-  const isLarge = 3 * count > Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
-  if (isLarge) {
-    countCrossing('sortedAtOnce');
-    await store.run(`CREATE OR REPLACE TEMP TABLE pointers AS ${keyed}`);
-  }
-  const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
-  const rows = isLarge ? 'pointers' : `(${keyed})`;
-  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM ${rows} ORDER BY upper, lower, height DESC, "position", in_page)`)) {
+  const sorted = {
+    ...{ rows, most: `${lists.length * count}`, key: 'upper', within: 'lower, height DESC, "position", in_page', rowBytes: SORTED_BYTES },
+    select: COLUMNS.map((name) => `${name}::DOUBLE`).join(', '),
+  };
+  for await (const chunk of sortedRows(sorted, limits, store)) {
     const values = (column: number) => readDoubles(chunk, column);
     yield [values(0), values(1), values(2), values(3), values(4), values(5)];
   }
-  if (isLarge) await store.run('DROP TABLE pointers');
 }

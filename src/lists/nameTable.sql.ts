@@ -7,6 +7,7 @@ import type { EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { LevelRange } from '../format/levels.ts';
 import type { Level } from '../format/sortedTable.ts';
+import type { WorkLimits } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { NAME_PREFIX } from './nameTable.ts';
 
@@ -34,8 +35,9 @@ export const writeNames = (
   etchings: EtchingTable | undefined,
   state: RuneTables,
   writer: () => TableWriter,
+  limits: WorkLimits,
   store: Store,
-): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, etchings, state), writer(), store));
+): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, etchings, state), writer(), limits, store));
 
 /** Returns SQL that selects the runes of a level: `id`, `number`, `name`, `ordinal`. */
 function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined, state: RuneTables): string {
@@ -45,16 +47,22 @@ function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined
     : `SELECT id, number, name, ordinal FROM (FROM ${etchings} WHERE ${isIn}) JOIN (SELECT id, number, name FROM ${state.runes}) USING (id)`;
 }
 
-async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {
+async function writeLevel(
+  range: LevelRange,
+  runes: string,
+  writer: TableWriter,
+  limits: WorkLimits,
+  store: Store,
+): Promise<Level | undefined> {
   // Omits names that no valid request contains. If the id of a rune does not fit into the fields of an entry, stores
   // 0:0 as the id. Readers identify such a rune by its ordinal.
   const part = (number: 1 | 2) => `CASE WHEN ${isRuneId('id')} THEN ${numberIn('id', number)} ELSE 0 END`;
-  const sql = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
+  const entries = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
     FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, ${part(1)}::DOUBLE AS height, ${part(2)}::DOUBLE AS first, ordinal::DOUBLE AS count
       FROM (${runes}))
-    WHERE regexp_full_match(rune_name, '[0-9]+(:[0-9]+)?|[A-Z]+') ORDER BY key, height, first, count`;
-  for await (const entries of entryChunks(sql, store)) {
-    for (const entry of entries) writer.add(entry);
+    WHERE regexp_full_match(rune_name, '[0-9]+(:[0-9]+)?|[A-Z]+')`;
+  for await (const chunk of entryChunks(entries, limits, store)) {
+    for (const entry of chunk) writer.add(entry);
     await yieldNow();
   }
   return writer.finish(range);

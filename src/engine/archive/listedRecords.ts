@@ -10,6 +10,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { LineFile } from '../../disk/lineFile.ts';
+import { blockRanges, isWithin } from '../../duckdb/blockRanges.ts';
 import { readLines } from '../../duckdb/readFilesSql.ts';
 import { int, type Store } from '../../duckdb/store.ts';
 import { columns, type Table } from '../../duckdb/table.ts';
@@ -204,17 +205,11 @@ async function insertWritten(
   kept: Loaded['kept'],
   written: BlockChanges['written'],
   pageSize: number,
-  { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,
+  limits: Pick<WorkLimits, 'listedAtOnce'>,
   store: Store,
 ): Promise<void> {
-  const chunks = await store.rows(
-    `SELECT min(block_height) AS first, max(block_height) AS last FROM
-       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS chunk FROM ${written}) GROUP BY chunk ORDER BY first`,
-    { first: int, last: int },
-  );
-  for (const [i, { first, last }] of chunks.entries()) {
-    if (i > 0) countCrossing('listedAtOnce');
-    const isIn = `block_height BETWEEN ${first} AND ${last}`;
+  for (const range of await blockRanges(written, limits, store)) {
+    const isIn = isWithin(range);
     await store.runJoinsAsWritten(
       insert(
         `SELECT block_height, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record,

@@ -4,6 +4,7 @@
  * blocks. It keeps all other levels.
  */
 import { readDoubles } from '../../duckdb/columns.ts';
+import { sortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError } from '../../errors.ts';
 import { type LevelRange, levelRanges } from '../../format/levels.ts';
@@ -19,7 +20,7 @@ import {
   totalOf,
   writeEntry,
 } from '../../format/sortedTable.ts';
-import { countCrossing, type PublishedLimits } from '../../limits.ts';
+import { countCrossing, type PublishedLimits, type WorkLimits } from '../../limits.ts';
 import { POINTER_BYTES, type Pointer, readPointer, writePointer } from '../../lists/activity.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { Cursor } from './cursor.ts';
@@ -46,7 +47,7 @@ export async function writeIds(
   const levels = await makeLevels(plans, before, async (range) => {
     const writer = new TableWriter(blocks.objectSize, blocks.limits, put);
     const isKept = (height: number) => height >= range.first && height <= range.last && !blocks.replaced.has(height);
-    const sources: Source[] = [new ChunkedEntries(entryChunks(newEntries(range, changes), store))];
+    const sources: Source[] = [new ChunkedEntries(entryChunks(newEntries(range, changes), blocks.limits, store))];
     for (const level of before) {
       if (old !== undefined && level.first <= range.last && level.last >= range.first)
         sources.push(new Cursor(keptEntries(old, level, isKept)));
@@ -88,22 +89,24 @@ async function merge(sources: readonly Source[], writer: TableWriter): Promise<v
   }
 }
 
-/** Yields the rows of a query as entries, in chunks. The query selects key, height, first and count as DOUBLE. */
-export async function* entryChunks(sql: string, store: Store): AsyncGenerator<TableEntry[]> {
-  for await (const chunk of store.stream(sql)) {
+/** Yields rows as sorted entries, in chunks. `rows` is SQL that selects key, height, first and count as DOUBLE. */
+export async function* entryChunks(rows: string, limits: WorkLimits, store: Store): AsyncGenerator<TableEntry[]> {
+  for await (const chunk of sortedRows({ rows, key: 'key', within: 'height, first, count', rowBytes: ROW_BYTES }, limits, store)) {
     const [keys = [], heights, firsts, counts] = [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
     yield Array.from(keys, (key, i) => ({ key, height: heights?.[i] ?? 0, first: firsts?.[i] ?? 0, count: counts?.[i] ?? 0 }));
   }
 }
 
-/** Returns SQL that selects the entries of written blocks (with count 0) and of their transactions, sorted by key. */
+/** Memory that DuckDB needs to sort an entry, in bytes. */
+const ROW_BYTES = 96;
+
+/** Returns SQL that selects the entries of written blocks (with count 0) and of their transactions. */
 function newEntries({ first, last }: LevelRange, { transactions, written }: ArchiveSources['changes']): string {
   const isInRange = `block_height BETWEEN ${first} AND ${last}`;
   const keyOf = (id: string) => `('0x' || right(${id}, 12))::UBIGINT::DOUBLE`;
   return `SELECT ${keyOf('tx_id')} AS key, block_height::DOUBLE AS height, first::DOUBLE AS first, records::DOUBLE AS count
       FROM ${transactions} WHERE ${isInRange}
-    UNION ALL SELECT ${keyOf('block_hash')}, block_height::DOUBLE, 0::DOUBLE, 0::DOUBLE FROM ${written} WHERE ${isInRange}
-    ORDER BY key, height, first, count`;
+    UNION ALL SELECT ${keyOf('block_hash')}, block_height::DOUBLE, 0::DOUBLE, 0::DOUBLE FROM ${written} WHERE ${isInRange}`;
 }
 
 class ChunkedEntries implements Source {

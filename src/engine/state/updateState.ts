@@ -68,10 +68,7 @@ export async function updateBlocks(
   const placed = await store.view(
     'placed_transactions',
     TRANSACTIONS,
-    `SELECT tx_id, block_height, records,
-       -- The last transaction of a block is served first.
-       (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT AS first
-     FROM ${transactions} WHERE ${isReplaced}`,
+    `SELECT tx_id, block_height, records, first FROM ${transactions} WHERE ${isReplaced}`,
   );
   // An archive has a table of all transactions, so the state needs none.
   if (layout === 'files') await store.run(`INSERT INTO ${state.transactions} SELECT * FROM ${placed}`);

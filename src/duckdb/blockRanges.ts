@@ -1,0 +1,30 @@
+/** Divides blocks into ranges, so that no statement groups, sorts or joins more than a bounded number of rows at once. */
+import { countCrossing, type WorkLimits } from '../limits.ts';
+import { int, type Store } from './store.ts';
+import type { TableWith } from './table.ts';
+
+/** Heights of some blocks, from `first` to `last`, both inclusive. */
+export interface BlockRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * Returns ranges that have all blocks of a table, ascending. A range has about `listedAtOnce` records, or a single larger
+ * block.
+ */
+export async function blockRanges(
+  blocks: TableWith<'block_height' | 'records'>,
+  { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,
+  store: Store,
+): Promise<BlockRange[]> {
+  const ranges = await store.rows(
+    `SELECT min(block_height) AS first, max(block_height) AS last FROM
+       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS range FROM ${blocks}) GROUP BY range ORDER BY first`,
+    { first: int, last: int },
+  );
+  if (ranges.length > 1) countCrossing('listedAtOnce');
+  return ranges;
+}
+
+export const isWithin = ({ first, last }: BlockRange): string => `block_height BETWEEN ${first} AND ${last}`;
