@@ -10,7 +10,6 @@ import { readRegularFile } from '../disk/regularFile.ts';
 import { codeOf, InputError, messageOf } from '../errors.ts';
 import { type NoteFacts, readMirrorNote, renderMirrorNote, timeOfNote } from '../format/mirrorNote.ts';
 import { type CheckSignature, ED25519, isKeyName, KEY_BYTES, keyIdOf, parseNote } from '../format/signedNote.ts';
-import { BLOCKS_FILE } from '../input/blocksRead.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
 
 /** A private key. Its bytes are in a KeyObject, whose content is never printed. */
@@ -98,7 +97,7 @@ export function withNote(manifest: Manifest, facts: NoteFacts, keys: readonly Si
     readMirrorNote(parseNote(note).text, JSON.parse(JSON.stringify(manifest)));
   } catch (error) {
     throw new InputError(`clients would refuse the signed note of this build: ${messageOf(error)}`, [
-      `It is about the network ${JSON.stringify(facts.network.slice(0, 50))} at ${facts.time}. Check ${BLOCKS_FILE} in the input, and the clock.`,
+      `It is about the network ${JSON.stringify(facts.network.slice(0, 50))} at ${facts.time}. Check blocks.json in the input, and the clock.`,
       'The manifest was not replaced.',
     ]);
   }

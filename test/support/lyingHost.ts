@@ -7,7 +7,7 @@ import { gzipSync, inflateRawSync } from 'node:zlib';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import { crc32 } from '../../src/format/crc32.ts';
 import { manifestFile } from '../../src/output/manifest.ts';
-import { makeKey, parseSigningKey, withNote } from '../../src/output/signingKeys.ts';
+import { makeKey, noteTime, parseSigningKey, withNote } from '../../src/output/signingKeys.ts';
 import type { Mirror } from '../../src/serve/client/mirrorClient.ts';
 import { MANIFEST } from './archives.ts';
 import { filesBelow, testBuild } from './build.ts';
@@ -27,7 +27,7 @@ export function signedFiles(files: Files, time: string, change: Partial<Manifest
   const manifest = JSON.parse(String(files.get(MANIFEST))) as Manifest;
   delete manifest.note;
   const signers = (keys.length > 0 ? keys : [KEY]).map(({ privateText }) => parseSigningKey(privateText, 'the test'));
-  const signed = withNote({ ...manifest, ...change }, { network: 'regtest', time }, signers);
+  const signed = withNote({ ...manifest, ...change }, { network: 'regtest', time: noteTime(new Date(time), undefined) }, signers);
   return new Map([...files, [MANIFEST, manifestFile(signed)[1]]]);
 }
 
