@@ -262,7 +262,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     from: '    findings.addDamage(error);\n    return undefined;\n  });',
     to: '    return undefined;\n  });',
     test: 'exhaustive/damage',
-    only: 'verification finds',
+    only: 'with a damaged file',
   },
   {
     name: 'scratch files that stay',
