@@ -96,11 +96,11 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   batchRecords: 8192,
   /**
-   * Maximum number of rows of lists that are computed and sorted in one query. More rows are first written to a table,
-   * and then sorted in parts, by ranges of keys. This reads and writes each row once more.
+   * Maximum number of rows that are computed and sorted in one query. More rows are first written to files by ranges of
+   * keys, and then sorted file by file (duckdb/sortedRows.ts).
    */
   sortedAtOnce: 6_000_000,
-  /** Maximum number of records from which one step of a build makes entries of lists. More take several steps. */
+  /** Maximum number of records that one step of a build groups or joins, unless a single block has more (duckdb/blockRanges.ts). */
   listedAtOnce: 1_000_000,
   /**
    * Number of newest blocks whose spent outputs the state of a build keeps. To build a level (format/levels.ts) of

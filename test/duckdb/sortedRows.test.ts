@@ -44,11 +44,14 @@ describe('sorted rows', () => {
     expect(crossings.get('sortedAtOnce') ?? 0).toBeGreaterThan(before);
   });
 
-  it.each([1, 11, 12, 13, 50])('come in order in groups of parts and in fewer parts, with %d of 100 rows in a part', async (most) => {
-    const rows = 'SELECT lpad((i * 37 % 100)::VARCHAR, 2, $$0$$) AS key, i AS place FROM range(100) AS r(i)';
-    const keys = (await sorted(rows, most)).map((row) => Number((row as [string])[0]));
-    expect(keys).toEqual(Array.from({ length: 100 }, (_, i) => i));
-  });
+  it.each([1, 11, 12, 13, 50])(
+    'come in order from more parts than files at once and from fewer, with %d of 100 rows in a part',
+    async (most) => {
+      const rows = 'SELECT lpad((i * 37 % 100)::VARCHAR, 2, $$0$$) AS key, i AS place FROM range(100) AS r(i)';
+      const keys = (await sorted(rows, most)).map((row) => Number((row as [string])[0]));
+      expect(keys).toEqual(Array.from({ length: 100 }, (_, i) => i));
+    },
+  );
 
   it('have all rows of a key in one part', async () => {
     const rows = "SELECT key, place FROM range(3000) AS t(place), (VALUES ('only')) AS k(key)";
