@@ -43,7 +43,7 @@ async function updateState({ options, state, store }: OpenBuild, loaded: Loaded,
   // `before` has the etchings of the last build. That build had the same start (input/readStart.ts) only if the files
   // of the start have not changed.
   const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
-  const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, state, store);
+  const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, options.limits, state, store);
   await updateInputs(loaded, state, store);
   const changed = await updateRunes(loaded, state, store);
   return { blocks, etchings: { before, now: await listEtchings(state, loaded.startRows, store), changed } };

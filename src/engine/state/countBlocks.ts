@@ -1,6 +1,8 @@
 /** Counts records by block, rune and operation, and sums minted and burned amounts, in one pass over written blocks. */
+import { blockRanges, isWithin } from '../../duckdb/blockRanges.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../../duckdb/table.ts';
+import type { WorkLimits } from '../../limits.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
 /**
@@ -60,13 +62,13 @@ export const RUNE_COUNTS = {
 } as const;
 const SUMMED = Object.entries(RUNE_COUNTS).slice(GROUPED.length);
 
-/**
- * Returns SQL that sums rows of RUNE_COUNTS. Rows may be negative, to subtract them (`asCounts`). Omits runes whose
- * sum of blocks is 0.
- */
-export const summedCounts = (rows: string, groups: readonly string[] = GROUPED): string =>
+/** Returns SQL that sums rows of RUNE_COUNTS. Rows may be negative, to subtract them (`asCounts`). */
+export const summedChanges = (rows: string, groups: readonly string[] = GROUPED): string =>
   `SELECT ${groups.join(', ')}, ${SUMMED.map(([name, type]) => `sum(${name})::${type} AS ${name}`).join(', ')}
-   FROM (${rows}) GROUP BY ${groups.join(', ')} HAVING sum(blocks) > 0`;
+   FROM (${rows}) GROUP BY ${groups.join(', ')}`;
+
+/** Returns SQL that sums rows as `summedChanges` does, and omits runes whose sum of blocks is 0. */
+export const summedCounts = (rows: string, groups?: readonly string[]): string => `${summedChanges(rows, groups)} HAVING sum(blocks) > 0`;
 
 /** Returns SQL that converts BLOCK_RUNES to RUNE_COUNTS. With sign -1, adding the result subtracts the rows. */
 export const asCounts = (rows: string, sign: 1 | -1): string =>
@@ -88,22 +90,32 @@ export interface CountedBlocks {
   readonly times: Table<Columns<'block_height BIGINT, timestamp BIGINT'>>;
 }
 
-/** Counts the records of `kept` that are in the blocks of `written`. */
-export async function countWritten(kept: Countable, written: TableWith<'block_height'>, store: Store): Promise<CountedBlocks> {
+/**
+ * Counts the records of `kept` that are in the blocks of `written`, one range of blocks after the other, because a first
+ * build writes all blocks.
+ */
+export async function countWritten(
+  kept: Countable,
+  written: TableWith<'block_height' | 'records'>,
+  limits: Pick<WorkLimits, 'listedAtOnce'>,
+  store: Store,
+): Promise<CountedBlocks> {
   const counts = OPERATIONS.map((name) => `count(*) FILTER (operation = '${name}')::INTEGER AS ${name}`);
-  const counted = await store.table(
-    'counted',
-    COUNTED,
-    `SELECT block_height, rune_id, rune_number AS number, rune_name AS name, rune_spaced_name AS spaced_name, ${counts.join(', ')},
-      ${[...sumOf('mint', 'minted'), ...sumOf('burn', 'burned')].join(', ')},
-      (CASE WHEN min(decimals) < max(decimals) THEN -1 ELSE min(decimals) END)::INTEGER AS decimals, min("timestamp") AS "timestamp"
-    FROM (
-      SELECT * EXCLUDE (digits), right(digits, ${LOWER_DIGITS})::BIGINT AS lower,
-        CASE WHEN strlen(digits) > ${LOWER_DIGITS} THEN left(digits, strlen(digits) - ${LOWER_DIGITS})::HUGEINT END AS upper
-      FROM (SELECT block_height, rune_id, rune_number, rune_name, rune_spaced_name, operation, "timestamp", ${DIGITS} AS digits, ${DECIMALS} AS decimals
-        FROM ${kept} SEMI JOIN ${written} USING (block_height)))
-    GROUP BY block_height, rune_id, rune_number, rune_name, rune_spaced_name`,
-  );
+  const counted = await store.table('counted', COUNTED);
+  for (const range of await blockRanges(written, limits, store)) {
+    await store.run(
+      `INSERT INTO ${counted}
+      SELECT block_height, rune_id, rune_number AS number, rune_name AS name, rune_spaced_name AS spaced_name, ${counts.join(', ')},
+        ${[...sumOf('mint', 'minted'), ...sumOf('burn', 'burned')].join(', ')},
+        (CASE WHEN min(decimals) < max(decimals) THEN -1 ELSE min(decimals) END)::INTEGER AS decimals, min("timestamp") AS "timestamp"
+      FROM (
+        SELECT * EXCLUDE (digits), right(digits, ${LOWER_DIGITS})::BIGINT AS lower,
+          CASE WHEN strlen(digits) > ${LOWER_DIGITS} THEN left(digits, strlen(digits) - ${LOWER_DIGITS})::HUGEINT END AS upper
+        FROM (SELECT block_height, rune_id, rune_number, rune_name, rune_spaced_name, operation, "timestamp", ${DIGITS} AS digits, ${DECIMALS} AS decimals
+          FROM ${kept} SEMI JOIN ${written} USING (block_height) WHERE ${isWithin(range)}))
+      GROUP BY block_height, rune_id, rune_number, rune_name, rune_spaced_name`,
+    );
+  }
   const times = await store.table(
     'times',
     columns('block_height BIGINT, timestamp BIGINT'),

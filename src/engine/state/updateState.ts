@@ -3,10 +3,11 @@ import { int, literal, type Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table } from '../../duckdb/table.ts';
 import type { Loaded } from '../../input/loadInput.ts';
 import { RUNES } from '../../input/runesTable.ts';
+import type { WorkLimits } from '../../limits.ts';
 import type { Layout } from '../../pages/mirrorOptions.ts';
 import type { WrittenBlock } from '../render/batchWriter.ts';
 import type { BatchBlock } from '../render/servedOrder.ts';
-import { asCounts, countWritten, RUNE_COUNTS, summedCounts } from './countBlocks.ts';
+import { asCounts, countWritten, RUNE_COUNTS, summedChanges, summedCounts } from './countBlocks.ts';
 import { ETCHING_ORDER } from './knownEtchings.ts';
 import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
 
@@ -37,6 +38,7 @@ export async function updateBlocks(
   newBlocks: readonly NewBlock[],
   { affected, blocks, transactions, kept }: Pick<Loaded, 'affected' | 'blocks' | 'transactions' | 'kept'>,
   layout: Layout,
+  limits: Pick<WorkLimits, 'listedAtOnce'>,
   state: StateTables,
   store: Store,
 ): Promise<BlockChanges> {
@@ -61,7 +63,7 @@ export async function updateBlocks(
   await store.run(
     [state.blocks, state.transactions, state.blockRunes].map((table) => `DELETE FROM ${table} WHERE ${isReplaced}`).join('; '),
   );
-  const { counted, times } = await countWritten(kept, written, store);
+  const { counted, times } = await countWritten(kept, written, limits, store);
   await store.run(`INSERT INTO ${state.blocks} SELECT w.*, "timestamp" FROM ${written} AS w JOIN ${times} USING (block_height);
     INSERT INTO ${state.blockRunes} SELECT * EXCLUDE ("timestamp") FROM ${counted}`);
   await updateRuneCounts(`FROM ${oldCounts} UNION ALL ${asCounts(replacedRunes, 1)}`, state, store);
@@ -83,7 +85,7 @@ export async function updateBlocks(
 
 /** Adds counts to the state's sums. `changes` selects rows of RUNE_COUNTS, whose counts may be negative. */
 async function updateRuneCounts(changes: string, { runeCounts }: StateTables, store: Store): Promise<void> {
-  const changed = await store.table('changed_counts', RUNE_COUNTS, changes);
+  const changed = await store.table('changed_counts', RUNE_COUNTS, summedChanges(changes));
   const isChanged = `rune_id IN (SELECT rune_id FROM ${changed})`;
   const sums = await store.table(
     'summed_counts',
