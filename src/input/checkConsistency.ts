@@ -90,7 +90,7 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
   report.throwIfAny(summary);
   const several = await store.number(`SELECT count(*) - count(DISTINCT block_height) AS number FROM ${held}`);
   if (several > 0) {
-    await reportDifferingCopies(activity, reporting);
+    await reportDifferingCopies(activity, reader.reading.limits, reporting);
     report.throwIfAny(summary);
   }
   // A mirror has no blocks without records. Such blocks are removed only after the comparison, because a copy of such a
@@ -179,40 +179,88 @@ async function listCopies(held: Table<typeof HELD>, store: Store) {
   return { table, ...(await store.row(`SELECT count(DISTINCT block_height) AS blocks FROM ${table}`, { blocks: int })) };
 }
 
-async function reportDifferingCopies({ records, held }: Activity, { report, nameOf, store }: Reporting): Promise<void> {
-  const several = `SELECT block_height FROM ${held} GROUP BY block_height HAVING count(DISTINCT source) > 1`;
+async function reportDifferingCopies({ records, held }: Activity, limits: Reading['limits'], { report, nameOf, store }: Reporting) {
   // The digest of a block in a file combines the position and content of all its records into 128 bits.
-  for (const row of await store.rows(
-    `WITH digests AS (
-       SELECT block_height, source, bit_xor(md5_number(${joinedText(['position', ...SERVED_COLUMNS])})) AS digest
-       FROM (SELECT *, row_number() OVER (PARTITION BY source, block_height ORDER BY tx_index DESC, ord DESC) AS position
-             FROM ${records} WHERE block_height IN (${several}))
-       GROUP BY ALL),
-     copies AS (SELECT block_height, source, records, digest FROM ${held} LEFT JOIN digests USING (block_height, source))
-     SELECT a.block_height, a.source AS in_a, b.source AS in_b, a.records AS a, b.records AS b
-     FROM copies a JOIN (SELECT * FROM copies QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) = 1) b USING (block_height)
-     WHERE a.digest <> b.digest OR a.records <> b.records ORDER BY a.block_height, a.source`,
-    { block_height: int, in_a: int, in_b: int, a: int, b: int },
-  )) {
-    const [fileA, fileB] = [nameOf(row.in_b), nameOf(row.in_a)];
-    report.add([
-      `block ${row.block_height} differs between ${fileA} (${row.b} records) and ${fileB} (${row.a} records); one file must have all records of a block`,
-    ]);
+  for (const range of await blockRanges(held, limits, store)) {
+    const several = `SELECT block_height FROM ${held} WHERE ${isWithin(range)} GROUP BY block_height HAVING count(DISTINCT source) > 1`;
+    for (const row of await store.rows(
+      `WITH digests AS (
+         SELECT block_height, source, bit_xor(md5_number(${joinedText(['position', ...SERVED_COLUMNS])})) AS digest
+         FROM (SELECT *, row_number() OVER (PARTITION BY source, block_height ORDER BY tx_index DESC, ord DESC) AS position
+               FROM ${records} WHERE ${isWithin(range)} AND block_height IN (${several}))
+         GROUP BY ALL),
+       copies AS (SELECT block_height, source, records, digest FROM ${held} LEFT JOIN digests USING (block_height, source) WHERE ${isWithin(range)})
+       SELECT a.block_height, a.source AS in_a, b.source AS in_b, a.records AS a, b.records AS b
+       FROM copies a JOIN (SELECT * FROM copies QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) = 1) b USING (block_height)
+       WHERE a.digest <> b.digest OR a.records <> b.records ORDER BY a.block_height, a.source`,
+      { block_height: int, in_a: int, in_b: int, a: int, b: int },
+    )) {
+      const [fileA, fileB] = [nameOf(row.in_b), nameOf(row.in_a)];
+      report.add([
+        `block ${row.block_height} differs between ${fileA} (${row.b} records) and ${fileB} (${row.a} records); one file must have all records of a block`,
+      ]);
+    }
   }
 }
 
 /** Event indexes up to this number are tracked as bits of a BIGINT. */
 const MOST_BITS = 62;
 
-/** SQL condition for rows of `transactions` without event indexes, whose records are not consecutive. */
-const SCATTERED = 'numbered = 0 AND is_scattered';
-/** SQL condition for rows of `transactions` with some records that have an event index and some without. */
-const PARTLY_NUMBERED = 'numbered NOT IN (0, records)';
-/**
- * SQL condition for rows of `transactions` that may repeat an event index. If the number of bits equals the number of
- * records, no index repeats.
- */
-const UNSURE = 'numbered > 0 AND bit_count(event_bits) <> records';
+/** A contradiction that a query found at a height: what has it, and two values for the message. */
+interface Found {
+  readonly height: number;
+  readonly what: string;
+  readonly a: string;
+  readonly b: string;
+}
+
+/** A contradiction about transactions. */
+interface TransactionCheck {
+  /** SQL condition for rows of `transactions` that may have it. */
+  readonly suspects: string;
+  /**
+   * SQL of the columns of Found. `suspects` selects the rows of `transactions` that may have it, in a range of blocks, and
+   * `records` selects all records of the range.
+   */
+  readonly found: (suspects: string, records: string) => string;
+  readonly say: (found: Found) => string;
+}
+
+const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
+  {
+    suspects: 'true',
+    found: (suspects) =>
+      `SELECT block_height AS height, tx_index::VARCHAR AS what, min(tx_id) AS a, max(tx_id) AS b FROM ${suspects} GROUP BY block_height, tx_index HAVING count(*) > 1`,
+    say: ({ height, what: place, a, b }) => `block ${height} has two transactions at tx_index ${place}: ${a} and ${b}`,
+  },
+  {
+    // A transaction may be in a file twice, for example because the file was appended to itself. Records without
+    // event_index keep the order of the input, and may alternate with records of other transactions. So a transaction
+    // counts as duplicated only if its records are not consecutive and the file has each of these records at least twice.
+    suspects: 'numbered = 0 AND is_scattered',
+    found: (suspects, records) =>
+      `SELECT height, what, min(times)::VARCHAR AS a, '' AS b FROM (
+         SELECT block_height AS height, tx_id AS what, count(*) AS times FROM ${records} SEMI JOIN ${suspects} USING (block_height, tx_id)
+         GROUP BY block_height, tx_id, ${joinedText(SERVED_COLUMNS)})
+       GROUP BY height, what HAVING min(times) > 1`,
+    say: ({ height, what: tx, a: times }) => `tx_id ${tx} has every record ${times} times in block ${height}; is it in the file twice?`,
+  },
+  {
+    suspects: 'numbered NOT IN (0, records)',
+    found: (suspects) => `SELECT block_height AS height, tx_id AS what, numbered::VARCHAR AS a, records::VARCHAR AS b FROM ${suspects}`,
+    say: ({ what: tx, a: numbered, b: records }) =>
+      `tx_id ${tx}: ${numbered} of its ${records} records have an event_index; all or none must have one`,
+  },
+  {
+    // If the number of bits equals the number of records, no index repeats.
+    suspects: 'numbered > 0 AND bit_count(event_bits) <> records',
+    found: (suspects, records) =>
+      `SELECT block_height AS height, tx_id AS what, count(*)::VARCHAR AS a, event_index::VARCHAR AS b
+       FROM ${records} SEMI JOIN ${suspects} USING (block_height, tx_index, tx_id)
+       WHERE event_index IS NOT NULL GROUP BY block_height, tx_id, event_index HAVING count(*) > 1`,
+    say: ({ what: tx, a: times, b: index }) => `tx_id ${tx} has ${times} records with event_index ${index}`,
+  },
+];
 
 /**
  * Throws an InputError that lists contradictions about transactions. `elsewhere` has the transactions that are also in
@@ -221,33 +269,17 @@ const UNSURE = 'numbered > 0 AND bit_count(event_bits) <> records';
 export async function checkTransactions(reader: InputReader, kept: Kept, elsewhere: readonly KnownTransaction[]): Promise<void> {
   const reporting = reportOf(reader, kept.allHolds);
   const { report, store } = reporting;
-  const { transactions } = kept;
-  // These counts decide which of the reports below are needed.
-  const counts = await store.row(
-    `SELECT count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure
-     FROM ${transactions}`,
-    { scattered: int, partly: int, unsure: int },
-  );
-  const arePlacesUnique = await haveOwnPlaces(kept, store);
   await reportTwoPlaces(await equalIds(kept, reader.reading), kept, reporting);
   await reportKnownElsewhere(elsewhere, reporting);
-  if (!arePlacesUnique) await reportSharedPlaces(kept, reporting);
-  if (counts.scattered > 0) await reportScattered(kept, reporting);
-  if (counts.partly > 0) await reportPartlyNumbered(kept, reporting);
-  if (counts.unsure > 0) await reportRepeatedIndexes(arePlacesUnique, kept, reporting);
-  report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
-}
-
-/** True if no two transactions have the same height and tx_index. */
-async function haveOwnPlaces({ transactions, ranges }: Kept, store: Store): Promise<boolean> {
-  for (const range of ranges) {
-    const { all, places } = await store.row(
-      `SELECT count(*) AS "all", count(DISTINCT (block_height, tx_index)) AS places FROM ${transactions} WHERE ${isWithin(range)}`,
-      { all: int, places: int },
-    );
-    if (all !== places) return false;
+  for (const { suspects, found, say } of TRANSACTION_CHECKS) {
+    for (const range of kept.ranges) {
+      const select = `(FROM ${kept.transactions} WHERE ${isWithin(range)} AND ${suspects})`;
+      const none = suspects !== 'true' && (await store.number(`SELECT count(*) AS number FROM ${select}`)) === 0;
+      if (none) continue;
+      await reportFound(found(select, `(FROM ${kept.kept} WHERE ${isWithin(range)})`), say, reporting);
+    }
   }
-  return true;
+  report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
 }
 
 /** SQL for the hash of a transaction's id as a DOUBLE, which is exact for 53 bits. */
@@ -276,19 +308,32 @@ async function equalIds({ transactions, counts }: Kept, { limits, store }: Readi
   return equal;
 }
 
+/** Reports the rows of a query with the columns of Found, and counts those that the report has no room for. */
+async function reportFound(found: string, say: (found: Found) => string, { report, holdersOf, store }: Reporting) {
+  const rows = await store.rows(
+    `SELECT *, count(*) OVER () AS "all" FROM (${found}) ORDER BY height, length(what), what, length(b), b LIMIT ${Math.max(report.room, 1)}`,
+    { height: int, what: text, a: text, b: text, all: int },
+  );
+  const lines = await Promise.all(rows.map(async (row) => `${say(row)} (${await holdersOf([row.height])})`));
+  report.add(lines, rows[0]?.all);
+}
+
 async function reportTwoPlaces(hashes: readonly number[], { transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
   if (hashes.length === 0) return;
-  for (const row of await store.rows(
-    `SELECT tx_id, min(block_height) AS height, max(block_height) AS last, min(tx_index) AS place, max(tx_index) AS last_place
+  const rows = await store.rows(
+    `SELECT tx_id, min(block_height) AS height, max(block_height) AS last, min(tx_index) AS place, max(tx_index) AS last_place, count(*) OVER () AS "all"
      FROM ${transactions} WHERE ${ID_HASH} IN (SELECT unnest([${hashes.join(', ')}]::DOUBLE[]))
-     GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id`,
-    { tx_id: text, height: int, last: int, place: int, last_place: int },
-  )) {
-    const { tx_id: tx, height, last } = row;
-    const files = await holdersOf([height, last]);
-    if (height !== last) report.add([`tx_id ${tx} is in two blocks: ${height} and ${last} (${files})`]);
-    else report.add([`tx_id ${tx} has two values of tx_index in block ${height}: ${row.place} and ${row.last_place} (${files})`]);
-  }
+     GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id LIMIT ${Math.max(report.room, 1)}`,
+    { tx_id: text, height: int, last: int, place: int, last_place: int, all: int },
+  );
+  const lines = rows.map(async ({ tx_id: tx, height, last, place, last_place }) => {
+    const places =
+      height !== last
+        ? `is in two blocks: ${height} and ${last}`
+        : `has two values of tx_index in block ${height}: ${place} and ${last_place}`;
+    return `tx_id ${tx} ${places} (${await holdersOf([height, last])})`;
+  });
+  report.add(await Promise.all(lines), rows[0]?.all);
 }
 
 async function reportKnownElsewhere(elsewhere: readonly KnownTransaction[], { report, holdersOf }: Reporting): Promise<void> {
@@ -296,67 +341,4 @@ async function reportKnownElsewhere(elsewhere: readonly KnownTransaction[], { re
   known.sort((a, b) => (a.heights[0] ?? 0) - (b.heights[0] ?? 0) || (a.txId < b.txId ? -1 : 1));
   for (const { txId, heights } of known)
     report.add([`tx_id ${txId} is in two blocks: ${heights.join(' and ')} (${await holdersOf(heights)})`]);
-}
-
-async function reportSharedPlaces({ transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
-  for (const row of await store.rows(
-    `SELECT block_height, tx_index, min(tx_id) AS a, max(tx_id) AS b FROM ${transactions}
-     GROUP BY block_height, tx_index HAVING count(*) > 1 ORDER BY block_height, tx_index`,
-    { block_height: int, tx_index: int, a: text, b: text },
-  )) {
-    const files = await holdersOf([row.block_height]);
-    report.add([`block ${row.block_height} has two transactions at tx_index ${row.tx_index}: ${row.a} and ${row.b} (${files})`]);
-  }
-}
-
-/**
- * Reports transactions that are in a file twice, for example because the file was appended to itself. Records without
- * event_index keep the order of the input, and may alternate with records of other transactions. So a transaction
- * counts as duplicated only if its records are not consecutive and the file has each of these records at least twice.
- */
-async function reportScattered({ kept, transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
-  const scattered = `SELECT block_height, tx_id FROM ${transactions} WHERE ${SCATTERED}`;
-  for (const row of await store.rows(
-    `SELECT block_height AS height, tx_id, min(times) AS times FROM (
-       SELECT block_height, tx_id, count(*) AS times FROM ${kept} SEMI JOIN (${scattered}) USING (block_height, tx_id)
-       GROUP BY block_height, tx_id, ${joinedText(SERVED_COLUMNS)})
-     GROUP BY ALL HAVING min(times) > 1 ORDER BY height, tx_id`,
-    { height: int, tx_id: text, times: int },
-  )) {
-    const files = await holdersOf([row.height]);
-    report.add([`tx_id ${row.tx_id} has every record ${row.times} times in block ${row.height}; is it in the file twice? (${files})`]);
-  }
-}
-
-async function reportPartlyNumbered({ transactions }: Kept, { report, holdersOf, store }: Reporting): Promise<void> {
-  for (const row of await store.rows(`SELECT * FROM ${transactions} WHERE ${PARTLY_NUMBERED} ORDER BY block_height, tx_id`, {
-    block_height: int,
-    tx_id: text,
-    numbered: int,
-    records: int,
-  })) {
-    const files = await holdersOf([row.block_height]);
-    report.add([
-      `tx_id ${row.tx_id}: ${row.numbered} of its ${row.records} records have an event_index; all or none must have one (${files})`,
-    ]);
-  }
-}
-
-/**
- * Reports repeated event indexes. `arePlacesUnique` is true if no two transactions have the same height and tx_index.
- * Then the query identifies a transaction by these two numbers, because comparing tx ids is slower.
- */
-async function reportRepeatedIndexes(arePlacesUnique: boolean, { kept, transactions }: Kept, reporting: Reporting): Promise<void> {
-  const { report, holdersOf, store } = reporting;
-  const key = arePlacesUnique ? 'block_height, tx_index' : 'tx_id';
-  for (const row of await store.rows(
-    `SELECT tx_id, event_index, times, t.block_height AS height FROM (
-       SELECT ${key}, event_index, count(*) AS times FROM ${kept} SEMI JOIN (SELECT ${key} FROM ${transactions} WHERE ${UNSURE}) USING (${key})
-       WHERE event_index IS NOT NULL GROUP BY ALL HAVING count(*) > 1)
-     JOIN ${transactions} t USING (${key}) ORDER BY height, tx_id, event_index`,
-    { tx_id: text, event_index: int, times: int, height: int },
-  )) {
-    const files = await holdersOf([row.height]);
-    report.add([`tx_id ${row.tx_id} has ${row.times} records with event_index ${row.event_index} (${files})`]);
-  }
 }
