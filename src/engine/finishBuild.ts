@@ -158,7 +158,7 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
   const digests = await writeDigests(blocks.heights, state, sink, store);
   const stats = await writeStats(site.dialect, state, blocks.replaced, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, state, store), siteUrl)) sink.file(path, content);
-  const rows = site.parquet ? await publishRows({ out, scratch, sink }, loaded, state, store) : [];
+  const rows = site.parquet ? await publishRows({ out, scratch, sink, limits: options.limits }, loaded, state, store) : [];
   return [digests, stats, rows].flat();
 }
 

@@ -16,6 +16,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import { InputError } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import type { LedgerRows } from '../input/makeActivity.ts';
+import type { WorkLimits } from '../limits.ts';
 import { ROWS_FOLDER, rowFilePath, rowRunesPath, rowsIndexPath } from '../pages/filePaths.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import {
@@ -43,6 +44,7 @@ export interface RowsTarget {
   readonly out: string;
   readonly scratch: string;
   readonly sink: DiskSink;
+  readonly limits: Pick<WorkLimits, 'listedAtOnce'>;
 }
 
 const FILE = { first: int, last: int, rows: int, bytes: int, sha256: text, digest: text } as const;
@@ -125,18 +127,18 @@ async function writeFiles(
   const isTouched = `(first, last) IN (SELECT (first, last) FROM (SELECT ${range} FROM ${affected}))`;
   const ranges = await store.table(
     'row_ranges',
-    columns('first BIGINT, last BIGINT, source INTEGER, sources BIGINT, blocks BIGINT'),
-    `SELECT first, last, min(source) AS source, count(DISTINCT source) AS sources, count(*) AS blocks
-     FROM (SELECT source, ${range} FROM ${state.held}) GROUP BY ALL`,
+    columns('first BIGINT, last BIGINT, source INTEGER, sources BIGINT, blocks BIGINT, records BIGINT'),
+    `SELECT first, last, min(source) AS source, count(DISTINCT source) AS sources, count(*) AS blocks, sum(records) AS records
+     FROM (SELECT source, records, ${range} FROM ${state.held}) GROUP BY first, last`,
   );
   const stale = await store.rows(
     `FROM ${state.rowFiles} WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${ranges})`,
     FILE,
   );
   const due = await store.rows(
-    `SELECT first, last, blocks, source, sources = 1 AND blocks = (SELECT count(*) FROM ${state.held} h WHERE h.source = r.source) AS is_whole
+    `SELECT first, last, blocks, records, source, sources = 1 AND blocks = (SELECT count(*) FROM ${state.held} h WHERE h.source = r.source) AS is_whole
      FROM ${ranges} r WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${state.rowFiles}) ORDER BY first`,
-    { first: int, last: int, blocks: int, source: int, is_whole: flag },
+    { first: int, last: int, blocks: int, records: int, source: int, is_whole: flag },
   );
   const made = join(target.scratch, 'rows.parquet');
   const place = async (range: Pick<RowFile, 'first' | 'last'>): Promise<void> => {
@@ -153,15 +155,32 @@ async function writeFiles(
     if (path !== undefined && (await copyIfFit(path, made, range.blocks, form, store))) await place(range);
     else others.push(range);
   }
-  if (others.length === 0) return stale.map(pathOf);
-  const rows = await restOf(target.out, others, stale, table, affected, store);
-  for (const range of others) {
-    const within = `SELECT * EXCLUDE (source) FROM ${rows} WHERE block_height BETWEEN ${range.first} AND ${range.last}`;
-    await store.run(copyTable(within, form.order, made));
-    await place(range);
+  for (const portion of portionsOf(others, target.limits.listedAtOnce)) {
+    const rows = await restOf(target.out, portion, stale, table, affected, store);
+    for (const range of portion) {
+      const within = `SELECT * EXCLUDE (source) FROM ${rows} WHERE block_height BETWEEN ${range.first} AND ${range.last}`;
+      await store.run(copyTable(within, form.order, made));
+      await place(range);
+    }
+    await store.run(`DROP TABLE ${rows}`);
   }
-  await store.run(`DROP TABLE ${rows}; DROP TABLE ${ranges}`);
+  await store.run(`DROP TABLE ${ranges}`);
   return stale.map(pathOf);
+}
+
+/** Divides ranges into portions of about `most` records. */
+function portionsOf<Range extends { readonly records: number }>(ranges: readonly Range[], most: number): Range[][] {
+  const portions: Range[][] = [];
+  let records = most;
+  for (const range of ranges) {
+    if (records >= most) {
+      portions.push([]);
+      records = 0;
+    }
+    portions.at(-1)?.push(range);
+    records += range.records;
+  }
+  return portions;
 }
 
 /** Copies a file of the input. Returns false if it does not have the form, or does not have exactly `blocks` blocks. */
@@ -175,7 +194,7 @@ async function copyIfFit(path: string, to: string, blocks: number, form: TableFo
 }
 
 /**
- * Returns a table with the rows of these ranges, sorted: rows of affected blocks from the input, others from old files.
+ * Returns a table with the rows of these ranges: rows of affected blocks from the input, others from old files.
  */
 async function restOf(
   out: string,
@@ -185,7 +204,7 @@ async function restOf(
   affected: Loaded['affected'],
   store: Store,
 ): Promise<Table> {
-  const isDue = `block_height IN (SELECT unnest(range(first, last + 1)) FROM (VALUES ${ranges.map(({ first, last }) => `(${first}, ${last})`).join(', ')}) v(first, last))`;
+  const isDue = `(${ranges.map(({ first, last }) => `block_height BETWEEN ${first} AND ${last}`).join(' OR ')})`;
   const isAffected = `block_height IN (SELECT block_height FROM ${affected})`;
   const old: string[] = [];
   for (const file of stale.filter(({ first, last }) => ranges.some((range) => range.first <= last && first <= range.last))) {
@@ -199,11 +218,7 @@ async function restOf(
     old.push(path);
   }
   const more = old.length === 0 ? '' : `UNION ALL SELECT 0 AS source, * FROM ${readFiles('parquet', old)} WHERE NOT ${isAffected}`;
-  return store.table(
-    'due_rows',
-    table.columns,
-    `SELECT * FROM (SELECT * FROM ${table} WHERE ${isAffected} ${more}) WHERE ${isDue} ORDER BY block_height`,
-  );
+  return store.table('due_rows', table.columns, `SELECT * FROM (SELECT * FROM ${table} WHERE ${isAffected} ${more}) WHERE ${isDue}`);
 }
 
 /** Writes the file of runes. Returns its entry in the list of files. */
