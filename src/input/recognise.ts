@@ -160,7 +160,8 @@ function recogniseJson(common: Common, head: string): Recognised {
  */
 function topLevelKeys(text: string): string[] {
   const keys: string[] = [];
-  const token = /[{}[\]:]|"(?:[^"\\]|\\.)*(?:"|$)/gsy;
+  // The text may end within an escape.
+  const token = /[{}[\]:]|"(?:[^"\\]|\\(?:.|$))*(?:"|$)/gsy;
   let depth = 0;
   let last = '';
   for (let at = text.indexOf('{'); at >= 0 && at < text.length; ) {

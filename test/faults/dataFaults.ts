@@ -351,6 +351,14 @@ export const DATA_FAULTS: readonly Fault[] = [
     only: 'is named by its line',
   },
   {
+    name: 'a text that is cut off in an escape',
+    file: 'src/input/recognise.ts',
+    from: '\\\\(?:.|$)',
+    to: '\\\\.',
+    test: 'exhaustive/input/inputFaults',
+    only: 'many escapes',
+  },
+  {
     name: 'files that changed while they were read',
     file: 'src/input/changedFiles.ts',
     from: 'if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;',
