@@ -8,7 +8,7 @@ const thread = (bundle: string): ThreadProgram => ({ script: new URL(`./${bundle
 export const program: Program = {
   callOf: (command) => `rune-mirror ${command}`,
   runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
-  threads: { writer: thread('writer'), members: thread('members'), digest: thread('digest'), start: thread('start') },
+  threads: { writer: thread('writer'), digest: thread('digest'), start: thread('start') },
   upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
   settingsSchema: './node_modules/rune-activity-mirror/rune-mirror.schema.json',
   assets: fileURLToPath(new URL('./assets', import.meta.url)),

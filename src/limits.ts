@@ -49,12 +49,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   locatedOutputs: 15_000,
   /**
-   * Documents of an archive are compressed in portions of at least this many bytes. A thread helps to compress the
-   * portions. The main thread compresses the last, smaller portion of each level, because starting the thread would take
-   * longer.
-   */
-  membersAtOnce: MB,
-  /**
    * Number of blocks between two commits of a pull from a node. After a kill, the next pull reads at most this many
    * blocks again.
    */

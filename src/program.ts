@@ -11,10 +11,10 @@ export interface Program {
   /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
   /**
-   * Programs of the threads that render pages, compress members of documents, compute digests of the ledger, and read
-   * the outputs of another mirror's ledger (pull/node/startFrom.ts).
+   * Programs of the threads that render pages, compute digests of the ledger, and read the outputs of another mirror's
+   * ledger (pull/node/startFrom.ts).
    */
-  readonly threads: Readonly<Record<'writer' | 'members' | 'digest' | 'start', ThreadProgram>>;
+  readonly threads: Readonly<Record<'writer' | 'digest' | 'start', ThreadProgram>>;
   readonly upload: string;
   /** Path or URL of the JSON schema of settings files, for their field `$schema`. */
   readonly settingsSchema: string;
@@ -29,7 +29,6 @@ export const program: Program = {
   runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
   threads: {
     writer: thread('./engine/render/writerThread.ts'),
-    members: thread('./engine/archive/memberThread.ts'),
     digest: thread('./engine/archive/digestThread.ts'),
     start: thread('./pull/node/startThread.ts'),
   },

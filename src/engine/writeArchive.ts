@@ -23,7 +23,6 @@ import type { ArchiveFacts } from '../output/manifest.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.ts';
 import { type Layout, maximumLimit } from '../pages/mirrorOptions.ts';
 import type { ArchiveSources } from './archive/listedRecords.ts';
-import { MemberCompressor } from './archive/memberCompressor.ts';
 import { type ArchivedBlocks, writeSegments } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { writeIds } from './archive/tableWriter.ts';
@@ -92,8 +91,7 @@ export async function writeArchive(
     writeSegments(blocks, old, put),
     site.layout === 'archive' ? writeIds(blocks, sources, old, put, store) : Promise.resolve([]),
   );
-  const compressor = new MemberCompressor();
-  const lists = await writeLists(form, blocks, sources, etchings, old, put, compressor, store).finally(() => compressor.close());
+  const lists = await writeLists(form, blocks, sources, etchings, old, put, store);
   if (site.layout === 'files' && lists === undefined) return undefined;
   const { objectSize, limits } = blocks;
   const { segmentBlocks, tableLevels } = limits;

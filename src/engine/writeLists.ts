@@ -14,7 +14,6 @@ import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { DocumentWriter } from './archive/documentWriter.ts';
 import { computeDigests, wantedDigests } from './archive/ledgerDigest.ts';
 import { type ArchiveSources, listRecords, planLevels } from './archive/listedRecords.ts';
-import type { MemberCompressor } from './archive/memberCompressor.ts';
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { TableWriter } from './archive/tableWriter.ts';
@@ -39,7 +38,6 @@ export async function writeLists(
   etchingChange: EtchingChange,
   old: StoredArchive | undefined,
   put: PutFile,
-  compressor: MemberCompressor,
   store: Store,
 ): Promise<ListTables | undefined> {
   const { before: etchingsBefore, now } = etchingChange;
@@ -75,7 +73,7 @@ export async function writeLists(
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = planLevels(blocks, isNew ? undefined : tables, start, hasBalances ? changed : undefined);
 
-  const writer = () => new DocumentWriter(objectSize, limits, put, compressor);
+  const writer = () => new DocumentWriter(objectSize, limits, put);
   const etchingForm = now && {
     etchings: now.table,
     state,
@@ -91,7 +89,7 @@ export async function writeLists(
       etchingPlans,
       tables?.etchings?.runes ?? [],
       etchingForm,
-      () => new DocumentWriter(objectSize, { ...limits, documentMember: limits.runesMember }, put, compressor),
+      () => new DocumentWriter(objectSize, { ...limits, documentMember: limits.runesMember }, put),
       store,
     ),
   };

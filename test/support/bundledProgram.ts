@@ -11,7 +11,7 @@ const thread = (bundle: string): ThreadProgram => ({ script: new URL(`./${bundle
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
-  threads: { writer: thread('writer'), members: thread('members'), digest: thread('digest'), start: thread('start') },
+  threads: { writer: thread('writer'), digest: thread('digest'), start: thread('start') },
   upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',
   assets: fileURLToPath(new URL('./assets', import.meta.url)),

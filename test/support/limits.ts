@@ -117,7 +117,6 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   startOutputs: ['exhaustive/pull/startFrom', 'startOutputs'],
   threadBytes: ['exhaustive/pull/startFrom', 'threadBytes'],
   locatedOutputs: ['exhaustive/pull/startFrom', 'locatedOutputs'],
-  membersAtOnce: ['engine/memberCompressor', 'membersAtOnce'],
   filesPerScan: ['project/limits', 'filesPerScan'],
   spentBlocks: ['exhaustive/outputHistories', "'spentBlocks'"],
   runesMember: ['exhaustive/lists/runeNames', 'runesMember'],

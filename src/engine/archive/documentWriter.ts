@@ -6,8 +6,7 @@ import { parseMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
-import { gzipMember, inflate, inflateBytes } from '../render/compress.ts';
-import { gzipMembers, type Joined, type MemberCompressor, partsOf } from './memberCompressor.ts';
+import { gzipMember, gzipMemberInPool, inflate, inflateBytes } from '../render/compress.ts';
 import type { PutFile } from './segmentWriter.ts';
 import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
 
@@ -16,20 +15,18 @@ export interface StoredDocument {
   readonly values: readonly string[];
 }
 
-/** Members that are compressed together. */
-interface Portion {
-  /** For each member, a lower bound of its keys. */
-  readonly from: readonly string[];
-  readonly members: Joined;
-  /** The compressed members. Undefined until they are compressed. */
-  gzip: Joined | undefined;
+/** A member that is not in a file yet. `gzip` is undefined until it is compressed. */
+interface Packed {
+  readonly from: string;
+  readonly bytes: Uint8Array;
+  gzip: Uint8Array | undefined;
 }
 
 /**
- * Maximum number of portions in memory. The main thread receives no answers of the thread while it adds documents
- * without a pause, such as those of a long list of the last build. Then it must compress more portions itself.
+ * Maximum number of members that Node's threads compress at the same time, and of members in memory. The main thread
+ * receives no compressed member while it adds documents without a pause. Then it must compress the first members itself.
  */
-const MOST_PORTIONS = 8;
+const [MOST_AT_ONCE, MOST_PACKED] = [4, 32];
 
 /**
  * Packs documents into files. The caller adds documents as lines, by ascending key. Several lines form a gzip member,
@@ -40,26 +37,22 @@ export class DocumentWriter {
   readonly #files: DocumentFile[] = [];
   #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
   #bytes = 0;
-  /** Lines that are not compressed yet: those of complete members, then those of the last member. */
+  /** Lines of the last member, and their number of bytes and of UTF-16 characters. */
   #lines: Uint8Array[] = [];
-  /** For each complete member in `#lines`, its number of bytes. */
-  #lengths: number[] = [];
-  /** For each member in `#lines`, a lower bound of its keys. */
-  #from: string[] = [];
-  /** Number of bytes, and of UTF-16 characters, in the last member. */
   #length = 0;
   #size = 0;
-  /** Portions that are not in a file yet, because the thread still compresses the first of them. */
-  readonly #portions: Portion[] = [];
-  readonly #answers: Promise<void>[] = [];
+  /** Lower bound of the keys of the last member. */
+  #from = '';
+  /** Members that are not in a file yet, because the first of them is not compressed yet. */
+  readonly #packed: Packed[] = [];
+  readonly #compressing = new Set<Promise<void>>();
   /** Key of the document that was added last. */
   #last: Uint8Array | undefined;
 
   constructor(
     private readonly objectSize: number,
-    private readonly limits: Pick<Limits, 'documentMember' | 'membersAtOnce'>,
+    private readonly limits: Pick<Limits, 'documentMember'>,
     private readonly put: PutFile,
-    private readonly compressor?: MemberCompressor,
   ) {}
 
   /** Adds a document as a UTF-8 line that ends with a line feed. The caller must not change the bytes afterwards. */
@@ -69,47 +62,42 @@ export class DocumentWriter {
       throw new Error(`documents are not sorted: ${textOf(key)} was added after ${textOf(this.#last)}`);
     const characters = countCharacters(line);
     const size = this.#size + characters;
-    if (this.#length > 0 && (exceeds(this.limits, 'documentMember', size) || size > this.objectSize)) this.#endMember();
-    if (this.#length === 0) this.#from.push(this.#last === undefined ? '' : separatorOf(textOf(this.#last), textOf(key)));
+    if (this.#length > 0 && (exceeds(this.limits, 'documentMember', size) || size > this.objectSize))
+      this.#endMember(this.#compressing.size >= MOST_AT_ONCE);
+    if (this.#length === 0) this.#from = this.#last === undefined ? '' : separatorOf(textOf(this.#last), textOf(key));
     this.#lines.push(line);
     this.#length += line.length;
     this.#size += characters;
     this.#last = key;
   }
 
-  #endMember(): void {
-    this.#lengths.push(this.#length);
-    [this.#length, this.#size] = [0, 0];
-    const bytes = this.#lengths.reduce((sum, length) => sum + length, 0);
-    if (exceeds(this.limits, 'membersAtOnce', bytes)) this.#compress(this.compressor);
+  /** Compresses the last member: here, or in a thread of Node. */
+  #endMember(isHere: boolean): void {
+    const member: Packed = { from: this.#from, bytes: Buffer.concat(this.#lines, this.#length), gzip: undefined };
+    [this.#lines, this.#length, this.#size] = [[], 0, 0];
+    this.#packed.push(member);
+    if (isHere) member.gzip = gzipMember(member.bytes);
+    else {
+      const compressing = gzipMemberInPool(member.bytes).then((gzip) => {
+        member.gzip ??= gzip;
+        this.#compressing.delete(compressing);
+        this.#takePacked();
+      });
+      this.#compressing.add(compressing);
+      // finish() throws this error. Without a handler until then, Node would end the process because of an unhandled
+      // rejection.
+      compressing.catch(() => undefined);
+    }
+    this.#takePacked();
   }
 
-  /** Compresses the complete members of `#lines`, here or in the thread of `compressor`. */
-  #compress(compressor: MemberCompressor | undefined): void {
-    const members = { bytes: Buffer.concat(this.#lines), lengths: this.#lengths };
-    const answer = compressor?.offer(members);
-    const portion: Portion = { from: this.#from, members, gzip: answer === undefined ? gzipMembers(members) : undefined };
-    [this.#lines, this.#lengths, this.#from] = [[], [], []];
-    this.#portions.push(portion);
-    this.#takePortions();
-    const taken = answer?.then((gzip) => {
-      portion.gzip ??= gzip;
-      this.#takePortions();
-    });
-    if (taken === undefined) return;
-    this.#answers.push(taken);
-    // finish() throws this error. Without a handler until then, Node would end the process because of an unhandled
-    // rejection.
-    taken.catch(() => undefined);
-  }
-
-  /** Adds the members of compressed portions to files, up to the first portion that is not compressed. */
-  #takePortions(): void {
-    for (let [portion] = this.#portions; portion !== undefined; [portion] = this.#portions) {
-      if (this.#portions.length > MOST_PORTIONS) portion.gzip ??= gzipMembers(portion.members);
-      if (portion.gzip === undefined) return;
-      this.#portions.shift();
-      for (const [i, gzip] of partsOf(portion.gzip).entries()) this.#addMember(portion.from[i] ?? '', gzip);
+  /** Adds compressed members to files, up to the first member that is not compressed. */
+  #takePacked(): void {
+    for (let [member] = this.#packed; member !== undefined; [member] = this.#packed) {
+      if (this.#packed.length > MOST_PACKED) member.gzip ??= gzipMember(member.bytes);
+      if (member.gzip === undefined) return;
+      this.#packed.shift();
+      this.#addMember(member.from, member.gzip);
     }
   }
 
@@ -129,11 +117,11 @@ export class DocumentWriter {
     this.#bytes = 0;
   }
 
-  /** Writes the last file. Returns undefined if no document was added. Rejects with a BuildError if a thread failed. */
+  /** Writes the last file. Returns undefined if no document was added. */
   async finish({ first, last }: LevelRange): Promise<DocumentLevel | undefined> {
-    if (this.#length > 0) this.#endMember();
-    if (this.#lengths.length > 0) this.#compress(undefined);
-    await Promise.all(this.#answers);
+    // Sends no member of a short level to a thread, because this takes as long as compressing it.
+    if (this.#length > 0) this.#endMember(true);
+    await Promise.all(this.#compressing);
     this.#endFile();
     return this.#files.length === 0 ? undefined : { first, last, files: this.#files };
   }

@@ -3,7 +3,8 @@
  * layout `archive`. The compressed bytes depend on the version of zlib, so `npm run verify` compares the unpacked
  * bytes.
  */
-import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzip, gzipSync, type ZlibOptions } from 'node:zlib';
 import { BuildError } from '../../errors.ts';
 import { MOST_INFLATED, mostInflated } from '../../format/root.ts';
 import type { Encoding } from '../../pages/mirrorOptions.ts';
@@ -35,7 +36,7 @@ const MEMBER_LEVEL = 3;
 const SYSTEM_AT = 9;
 
 /** Throws a BuildError if `length` bytes are too many for a gzip member of an archive. */
-export function checkMember(length: number): void {
+function checkMember(length: number): void {
   if (length <= MOST_INFLATED) return;
   throw new BuildError(`a page has ${length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
     'Use a smaller largest page size with --page-sizes, or layout files.',
@@ -45,7 +46,18 @@ export function checkMember(length: number): void {
 /** Compresses bytes into one gzip member. The result depends on the version of zlib. */
 export function gzipMember(bytes: Uint8Array): Buffer {
   checkMember(bytes.length);
-  const member = gzipSync(bytes, { level: MEMBER_LEVEL });
+  return ofAnySystem(gzipSync(bytes, { level: MEMBER_LEVEL }));
+}
+
+/** Like `gzipMember`, in a thread of Node. Throws for too many bytes. The caller must not change the bytes meanwhile. */
+export function gzipMemberInPool(bytes: Uint8Array): Promise<Buffer> {
+  checkMember(bytes.length);
+  return gzipInPool(bytes, { level: MEMBER_LEVEL }).then(ofAnySystem);
+}
+
+const gzipInPool: (bytes: Uint8Array, options: ZlibOptions) => Promise<Buffer> = promisify(gzip);
+
+function ofAnySystem(member: Buffer): Buffer {
   member[SYSTEM_AT] = 255;
   return member;
 }
