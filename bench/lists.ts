@@ -40,9 +40,13 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
 /** Runs a build, and prints its seconds and the files that it wrote. */
 async function timed(name: string, options: BuildOptions): Promise<void> {
   const begin = performance.now();
+  const start = Date.now();
   const { manifest } = await build(options, quiet);
   const seconds = ((performance.now() - begin) / 1000).toFixed(1);
-  const added = readFileSync(join(options.cache, 'changes/added.txt'), 'utf8').split('\n').filter(Boolean);
+  const added = readdirSync(options.out, { recursive: true, encoding: 'utf8' }).filter((path) => {
+    const stats = statSync(join(options.out, path));
+    return stats.isFile() && stats.ctimeMs >= start;
+  });
   const sizeOf = (paths: readonly string[]) => {
     const bytes = paths.reduce((sum, path) => sum + statSync(join(options.out, path)).size, 0);
     return `${paths.length} files ${bytes} bytes`;

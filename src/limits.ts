@@ -121,11 +121,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   /** Maximum time to read a file of another mirror's rows, in milliseconds. The process that takes longer is killed. */
   rowsReadMs: 10 * 60_000,
   /**
-   * Maximum number of paths of outdated files in memory. Above it, a build removes these files, after it has added the
-   * paths to the list of removed files.
-   */
-  removedAtOnce: 10_000,
-  /**
    * Maximum number of records in the temporary file of a verification. Above it, DuckDB loads the file into its tables,
    * and a new file begins.
    */

@@ -1,33 +1,20 @@
-import { closeSync, constants, fsyncSync, openSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
-import { syncFolder } from './sync.ts';
 
 /** Number of buffered characters at which the buffer is written to the file. */
 const AT_ONCE = 64 * 1024;
-
-/**
- * Flags that open a file for appending. With these flags, opening a symbolic link or a pipe fails, instead of following
- * the link or waiting for the pipe.
- */
-export const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** File of lines with a write buffer. All methods throw system errors that name the file. */
 export class LineFile {
   /** Handle of the open file. Undefined until the first flush. */
   #handle: number | undefined;
   #text = '';
-  /** True if the name of the file is on disk too, not only its content. */
-  #isNamed = false;
   count = 0;
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
-  /** Does not open the file yet. The default `flags` replace an existing file. APPEND adds lines to it. */
-  constructor(
-    readonly file: string,
-    private readonly flags: string | number = 'w',
-  ) {}
+  /** Does not open the file yet. Replaces an existing file. */
+  constructor(readonly file: string) {}
 
   /** Adds a line, which must not contain a line feed. */
   add(line: string): void {
@@ -40,24 +27,10 @@ export class LineFile {
 
   /** Writes the buffered lines to the file. Creates the file even if no line was added. */
   flush(): void {
-    this.#write(() => undefined);
-  }
-
-  /** Flushes, then waits until the lines are on disk. */
-  sync(): void {
-    this.#write((handle) => {
-      fsyncSync(handle);
-      if (!this.#isNamed) syncFolder(dirname(this.file));
-      this.#isNamed = true;
-    });
-  }
-
-  #write(end: (handle: number) => void): void {
     try {
-      this.#handle ??= openSync(this.file, this.flags);
+      this.#handle ??= openSync(this.file, 'w');
       writeFileSync(this.#handle, Buffer.from(this.#text));
       this.#text = '';
-      end(this.#handle);
     } catch (error) {
       throw Object.assign(new Error(`${this.file}: ${messageOf(error)}`), { code: codeOf(error) });
     }

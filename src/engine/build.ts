@@ -13,7 +13,6 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
-import { explainFiles } from '../disk/fileErrors.ts';
 import { hasBytes } from '../disk/replaceFile.ts';
 import { withScratch } from '../disk/scratchFolder.ts';
 import { DUCKDB_VERSION, Store } from '../duckdb/store.ts';
@@ -24,7 +23,6 @@ import { publishedLimits } from '../limits.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { claimOutput, digestOf, inspectOutput, releaseOutput } from '../output/outputFolder.ts';
-import { Changes } from '../output/uploadLists.ts';
 import { ChangedRowsError } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
@@ -34,7 +32,7 @@ import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './
 import { rangeOf, refuseDialect, refuseSample, withInput } from './chooseInput.ts';
 import { finishBuild, finishDryRun } from './finishBuild.ts';
 import { findKnown } from './knownTransactions.ts';
-import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
+import { type OpenBuild, throwIfChanged } from './openBuild.ts';
 import { listEtchings } from './state/knownEtchings.ts';
 import { damageOf, State, setAside } from './state/state.ts';
 import { updateInputs } from './state/updateState.ts';
@@ -80,8 +78,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
   return withScratch(cache, async (scratch) => {
     const clock = new Stopwatch();
     const store = await Store.open({ memoryLimit, threads, scratch });
-    const changes = new Changes(cache);
-    const pool = openWriters(options, output, changes, scratch);
+    const pool = openWriters(options, scratch);
     let state: State | undefined;
     let isClaimed = false;
     try {
@@ -89,7 +86,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       state = await State.attach(store, dryRun ? undefined : cache, settingsOf(options), output.manifest, full ? whyFull : undefined);
       const findArchive = archivesPages(options) ? StoredArchive.in : StoredArchive.find;
       const old = state.whyFull === undefined ? findArchive(out, options.limits) : undefined;
-      const build: OpenBuild = { options, output, store, state, old, pool, changes, progress, scratch, log };
+      const build: OpenBuild = { options, output, store, state, old, pool, progress, scratch, log };
       const loaded = await load(build, clock);
 
       // Step 2: stop when nothing changed.
@@ -100,7 +97,6 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       if (!dryRun) {
         await claimOutput(out, output, store);
         isClaimed = true;
-        await explainFiles(async () => changes.begin(wasUnfinished(output)));
       }
 
       // Step 4: write the pages.

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import type { Log } from '../cli/log.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
-import { APPEND, LineFile } from '../disk/lineFile.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../disk/sync.ts';
 import { int } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
@@ -22,7 +21,7 @@ import { publishRows } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import type { BuildResult } from './buildReport.ts';
-import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
+import { type OpenBuild, throwIfChanged } from './openBuild.ts';
 import { removeOutdated, sweep } from './removeOutdated.ts';
 import { DiskSink } from './render/diskSink.ts';
 import type { FileSink } from './render/pageFiles.ts';
@@ -60,8 +59,8 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
 }
 
 /**
- * Does everything after the pages, in this order: other files, manifest, removals, state, upload lists, and the marker
- * that the output is finished. The manifest precedes the removals, so that a reader that misses a removed file finds
+ * Does everything after the pages, in this order: other files, manifest, removals, state, and the marker that the
+ * output is finished. The manifest precedes the removals, so that a reader that misses a removed file finds
  * the new manifest. If this build is killed, the marker does not say "finished", so the next build completes the
  * output.
  *
@@ -69,65 +68,56 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
  * state.
  */
 export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
-  const { options, output, store, state, changes, progress, log } = build;
+  const { options, output, store, state, progress, log } = build;
   const { out, site, siteUrl } = options;
-  const removedList = changes.removedList();
-  const addedList = new LineFile(changes.addedPart(Number.MAX_SAFE_INTEGER), APPEND);
-  const sink = new DiskSink(out, addedList, wasUnfinished(output));
+  const sink = new DiskSink(out);
   progress.watch('finish', () => (sink.files === 0 ? 'updating the state' : { done: sink.files, what: 'other files' }));
-  try {
-    return await explainFiles(async () => {
-      const updated = await updateState(build, loaded, rendered);
-      const { blocks, etchings } = updated;
-      const outdated = await writeDataFiles(build, loaded, blocks, sink);
-      const outdatedChanges = await changesOf(build, loaded, blocks, sink);
-      const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-      // Counts the written files of the archive separately, because `othersWritten` does not include them. The manifest
-      // counts them.
-      const othersBefore = sink.files - sink.kept;
-      const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
-      const archiveWritten = sink.files - sink.kept - othersBefore;
-      const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
-      const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
-      const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
-      throwIfChanged(loaded);
-      for (const [path, content] of ownFiles(manifest, siteAssets())) {
-        // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never
-        // describes lost pages.
-        if (path === MANIFEST_PATH) await syncPages(options, log);
-        sink.file(path, content);
-      }
-      syncFile(join(out, MANIFEST_PATH));
-      syncFolder(dirname(join(out, MANIFEST_PATH)));
+  return explainFiles(async () => {
+    const updated = await updateState(build, loaded, rendered);
+    const { blocks, etchings } = updated;
+    const outdated = await writeDataFiles(build, loaded, blocks, sink);
+    const outdatedChanges = await changesOf(build, loaded, blocks, sink);
+    const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
+    // Counts the written files of the archive separately, because `othersWritten` does not include them. The manifest
+    // counts them.
+    const othersBefore = sink.files - sink.kept;
+    const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
+    const archiveWritten = sink.files - sink.kept - othersBefore;
+    const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
+    const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
+    const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
+    throwIfChanged(loaded);
+    for (const [path, content] of ownFiles(manifest, siteAssets())) {
+      // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never
+      // describes lost pages.
+      if (path === MANIFEST_PATH) await syncPages(options, log);
+      sink.file(path, content);
+    }
+    syncFile(join(out, MANIFEST_PATH));
+    syncFolder(dirname(join(out, MANIFEST_PATH)));
 
-      let removed = 0;
-      const removal = { root: out, site, limits: options.limits, removed: removedList, store };
-      if (state.whyFull === undefined) removed = await removeOutdated(removal, [...outdated, ...others], blocks, loaded.transactions);
-      else if (output.kind === 'ours') removed = await sweep(removal, others, state);
-      if (removed > 0) await syncPages(options, undefined);
+    let removed = 0;
+    const removal = { root: out, site, store };
+    if (state.whyFull === undefined) removed = await removeOutdated(removal, [...outdated, ...others], blocks, loaded.transactions);
+    else if (output.kind === 'ours') removed = await sweep(removal, others, state);
+    if (removed > 0) await syncPages(options, undefined);
 
-      await state.commit(digestOf(manifestFile(manifest)[1]));
+    await state.commit(digestOf(manifestFile(manifest)[1]));
 
-      // Both lists exist after every build, even when empty.
-      for (const list of [removedList, addedList]) list.flush();
-      await changes.finish(out);
-      finishOutput(out);
+    finishOutput(out);
 
-      const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
-      const written = pages + archiveWritten;
-      const wasFull = state.whyFull !== undefined;
-      return {
-        manifest,
-        kept: manifest.files - written,
-        othersWritten: sink.files - sink.kept - archiveWritten,
-        removed,
-        blocks: blocks.counts,
-        wasFull,
-      };
-    });
-  } finally {
-    for (const list of [removedList, addedList]) list.close();
-  }
+    const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
+    const written = pages + archiveWritten;
+    const wasFull = state.whyFull !== undefined;
+    return {
+      manifest,
+      kept: manifest.files - written,
+      othersWritten: sink.files - sink.kept - archiveWritten,
+      removed,
+      blocks: blocks.counts,
+      wasFull,
+    };
+  });
 }
 
 /** Signs a manifest. Logs a notice if the clock is behind the last signature. */

@@ -5,7 +5,6 @@ import type { Store } from '../duckdb/store.ts';
 import { BuildError } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import type { OutputState } from '../output/outputFolder.ts';
-import type { Changes } from '../output/uploadLists.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import type { FixedOptions } from './buildOptions.ts';
 import type { WriterPool } from './render/writerPool.ts';
@@ -19,17 +18,10 @@ export interface OpenBuild {
   /** The archive of the last build, from which an incremental build copies unchanged parts. */
   readonly old: StoredArchive | undefined;
   readonly pool: WriterPool;
-  readonly changes: Changes;
   readonly progress: Progress;
   readonly scratch: string;
   readonly log: Log;
 }
-
-/**
- * True when the last build did not finish. The files that it wrote are correct, but no list of changed files names
- * them. So this build lists them as changed.
- */
-export const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 
 /** Throws a BuildError when an input file changed after it was checked. */
 export function throwIfChanged(loaded: Loaded): void {

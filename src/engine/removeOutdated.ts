@@ -4,12 +4,10 @@
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { LineFile } from '../disk/lineFile.ts';
 import { int, literal, nullable, type Store, text, type Values } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import { codeOf, emptyIfMissing } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
-import { exceeds, type WorkLimits } from '../limits.ts';
 import { OPERATIONS, type Operation } from '../pages/blockAndTransactionLists.ts';
 import { encodingsOf, LEAST_RECORDS_TO_COMPRESS, withSidecars } from '../pages/compressedPages.ts';
 import {
@@ -38,45 +36,28 @@ import { yieldNow } from '../yieldNow.ts';
 import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
 
-type RemovalLimits = Pick<WorkLimits, 'removedAtOnce'>;
-
 /** Lists the names in a folder; none when the folder does not exist. */
 const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(folder));
 
 /**
- * Removes files, and folders that become empty. Adds each path to the list of removed files before it removes the file.
- * If a folder is a symbolic link, removes the link and never follows it. Call `flush` at the end.
+ * Removes files, and folders that become empty. If a folder is a symbolic link, removes the link and never follows it.
  */
 class Remover {
-  #pending: string[] = [];
   /** Paths of checked folders. They and all their parents are real folders, not links. */
   readonly #folders = new Set<string>(['.']);
   /** Number of files passed to `remove` so far. */
   count = 0;
 
-  constructor(
-    private readonly root: string,
-    private readonly limits: RemovalLimits,
-    private readonly removed: LineFile,
-  ) {}
+  constructor(private readonly root: string) {}
 
   /** Removes files. Ignores files that do not exist. */
   remove(paths: readonly string[]): void {
-    for (const path of paths) this.#pending.push(path);
     this.count += paths.length;
-    if (exceeds(this.limits, 'removedAtOnce', this.#pending.length)) this.flush();
-  }
-
-  flush(): void {
-    if (this.#pending.length === 0) return;
-    for (const path of this.#pending) this.removed.add(path);
-    this.removed.sync();
-    for (const path of this.#pending) {
+    for (const path of paths) {
       if (!this.#isInside(dirname(path))) continue;
       rmSync(join(this.root, path), { force: true, recursive: true });
       this.#removeEmpty(dirname(path));
     }
-    this.#pending = [];
   }
 
   /** True when a path and its parents are real folders. Removes the first of them that is a link or a file. */
@@ -138,12 +119,10 @@ function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
   );
 }
 
-/** The output from which files are removed, and the list of removed files (`removed`). */
+/** The output from which files are removed. */
 interface Removal {
   readonly root: string;
   readonly site: Site;
-  readonly limits: RemovalLimits;
-  readonly removed: LineFile;
   readonly store: Store;
 }
 
@@ -152,12 +131,12 @@ interface Removal {
  * `transactions` has all transactions that this build read. Returns the number of removed files.
  */
 export async function removeOutdated(
-  { root, site, limits, removed, store }: Removal,
+  { root, site, store }: Removal,
   others: readonly string[],
   { old, written }: BlockChanges,
   transactions: Loaded['transactions'],
 ): Promise<number> {
-  const remover = new Remover(root, limits, removed);
+  const remover = new Remover(root);
   const now = new Map<string, string[]>();
   if (site.layout === 'files') {
     for (const block of await store.rows(`SELECT * FROM ${written}`, BLOCK))
@@ -172,7 +151,6 @@ export async function removeOutdated(
     await removeTransactions(old.transactions, transactions, site, remover, store);
   }
   remover.remove(others);
-  remover.flush();
   return remover.count;
 }
 
@@ -199,19 +177,14 @@ async function removeTransactions(
  * Lists the folders of the output, and removes `others` and all files that belong to no block of the state. Returns the
  * number of removed files.
  */
-export async function sweep(
-  { root, site, limits, removed, store }: Removal,
-  others: readonly string[],
-  state: StateTables,
-): Promise<number> {
-  const remover = new Remover(root, limits, removed);
+export async function sweep({ root, site, store }: Removal, others: readonly string[], state: StateTables): Promise<number> {
+  const remover = new Remover(root);
   if (site.layout === 'files') await sweepTransactions(root, site, state, remover, store);
   else {
     for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) {
       await yieldNow();
       remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
     }
-    remover.flush();
     // Also removes the folder itself: hosts without code recognise layout `archive` by the absence of this folder.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
@@ -221,7 +194,6 @@ export async function sweep(
     remover.removeUnexpected(path, new Set());
   }
   await sweepRows(root, state, remover, store);
-  remover.flush();
   return remover.count;
 }
 

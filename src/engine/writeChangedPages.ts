@@ -2,10 +2,8 @@
 import { join } from 'node:path';
 import { int, joinedText, nullable, text } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
-import type { OutputState } from '../output/outputFolder.ts';
-import type { Changes } from '../output/uploadLists.ts';
 import { archivesPages, type BuildOptions } from './buildOptions.ts';
-import { type OpenBuild, throwIfChanged, wasUnfinished } from './openBuild.ts';
+import { type OpenBuild, throwIfChanged } from './openBuild.ts';
 import type { WrittenBlock } from './render/batchWriter.ts';
 import { renderBatches } from './render/renderBatches.ts';
 import type { BatchBlock } from './render/servedOrder.ts';
@@ -16,12 +14,10 @@ import type { NewBlock } from './state/updateState.ts';
  * Opens the pool that writes pages, with at most four writers. More would hardly help, because the kernel locks a
  * folder while a thread changes it.
  */
-export function openWriters(options: BuildOptions, output: OutputState, changes: Changes, scratch: string): WriterPool {
+export function openWriters(options: BuildOptions, scratch: string): WriterPool {
   const { out, site, threads, dryRun, limits } = options;
   const target = (i: number) => ({
     root: dryRun ? undefined : out,
-    added: changes.addedPart(i),
-    listKept: wasUnfinished(output),
     spool: archivesPages(options) ? join(scratch, `blocks-${i}`) : undefined,
   });
   const others = Array.from({ length: dryRun ? 0 : Math.min(4, threads) - 1 }, (_, i) => target(i + 1));

@@ -2,6 +2,7 @@
  * Tests lines of JSON in temporary files. In each thread, DuckDB reads them with a buffer that is as large as the
  * longest line.
  */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { LineFile } from '../../src/disk/lineFile.ts';
@@ -25,4 +26,13 @@ it('are read at any length, with only the memory that the longest line needs', a
   const many = Array.from({ length: 700 }, (_, i) => String(i).padEnd(100_000));
   expect((await read(many)).length).toBe(many.length);
   store.close();
+});
+
+it('a line is written completely if the buffer has no space for its line feed', () => {
+  const file = join(temporaryFolder(), 'list');
+  const list = new LineFile(file);
+  const lines = ['a'.repeat(2 ** 15 - 1), 'b'.repeat(2 ** 15), 'c'];
+  for (const line of lines) list.add(line);
+  list.end();
+  expect(readFileSync(file, 'utf8') === `${lines.join('\n')}\n`).toBe(true);
 });

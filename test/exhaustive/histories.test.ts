@@ -20,27 +20,8 @@ const IN_TURN = 2;
 /** The tests of block ranges and of uploads run fewer histories, because the first test already finds most faults. */
 const [RANGES, UPLOADS] = [Math.ceil((HISTORIES * 2) / 5), Math.max(6, Math.ceil(HISTORIES / 5))];
 
-/** Updates a copy of the output with the lists of changes, as an uploader does. */
-function upload(out: string, remote: string): void {
-  const list = (name: string) =>
-    readFileSync(join(`${out}.cache/changes`, name), 'utf8')
-      .split('\n')
-      .filter(Boolean);
-  for (const path of list('added.txt')) {
-    mkdirSync(dirname(join(remote, path)), { recursive: true });
-    cpSync(join(out, path), join(remote, path));
-  }
-  // A build without changes keeps the lists of changes of the build before. So removed files may already be absent.
-  for (const path of list('removed.txt')) rmSync(join(remote, path), { force: true });
-}
-
-const content = (folder: string) => {
-  const { '.rune-activity-mirror': _, ...files } = tree(folder);
-  return files;
-};
-
 describe('after any change of the input', () => {
-  it('an incremental build equals a full build, verifies, and its lists of changes keep a copy up to date', async () => {
+  it('an incremental build equals a full build, and verifies', async () => {
     const kinds = new Set<string>();
     let runs = 0;
     await fc.assert(
@@ -60,7 +41,7 @@ describe('after any change of the input', () => {
         }),
         async (number, steps, { compress, ...site }) => {
           const work = temporaryFolder();
-          const [out, input, remote] = [join(work, 'out'), join(work, 'in'), join(work, 'remote')];
+          const [out, input] = [join(work, 'out'), join(work, 'in')];
           const history = new History(randomFor(`histories ${number}`));
           const written = new Map<string, string>();
           const compressed = site.layout === 'files' ? { compress } : {};
@@ -79,8 +60,6 @@ describe('after any change of the input', () => {
             await testBuild(join(work, `full-${i}`), { ...options, threads: 2 });
             expect(tree(out)).toEqual(tree(join(work, `full-${i}`)));
             await check(out);
-            upload(out, remote);
-            expect(content(remote)).toEqual(content(out));
           }
         },
       ),

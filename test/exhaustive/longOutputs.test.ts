@@ -9,9 +9,9 @@ import { measure } from '../../bench/answers.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { fileServer } from '../support/archives.ts';
-import { temporaryFolder, testBuild } from '../support/build.ts';
+import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { LONG_ADDRESS, writeLongOutputs } from '../support/longOutputs.ts';
-import { check, list } from '../support/outputs.ts';
+import { addedTo, check } from '../support/outputs.ts';
 import { readsOf } from '../support/rounds.ts';
 
 const BY_HAND = process.env['OUTPUTS'];
@@ -32,13 +32,16 @@ it.each(BY_HAND === undefined ? [100, 10_000] : [Number(BY_HAND)])(
     const options = { inputs: [input], dialect: 'hiro', layout: 'archive', lists: true, objectSize: 8 * 1024 * 1024 } as const;
     const each = Math.min(Math.ceil(outputs / 100), 500);
     await writeLongOutputs(input, outputs, each, 0, TIP - 1);
+    let before: Record<string, string> = {};
     const built = async (name: string) => {
       const [begin, cpu] = [performance.now(), process.cpuUsage()];
       await testBuild(out, options);
       const { user, system } = process.cpuUsage(cpu);
-      const files = list(out, 'added');
-      const bytes = files.reduce((sum, path) => sum + statSync(join(out, path)).size, 0);
       const seconds = [(performance.now() - begin) / 1000, (user + system) / 1e6].map((one) => one.toFixed(1));
+      const after = tree(out);
+      const files = addedTo(before, after);
+      before = after;
+      const bytes = files.reduce((sum, path) => sum + statSync(join(out, path)).size, 0);
       if (BY_HAND !== undefined)
         console.log(
           `${name}: ${seconds[0]} s, ${seconds[1]} s of CPU, ${files.length} files, ${bytes} bytes, peak ${process.resourceUsage().maxRSS} kB`,

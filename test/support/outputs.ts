@@ -1,4 +1,4 @@
-/** Checks the output of a test build: verification, and the lists of changes. */
+/** Checks the output of a test build: verification, and what a build changed. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
@@ -12,11 +12,9 @@ import { TEST_LIMITS } from './limits.ts';
 /** Verifies an output. Rejects if verification finds a fault. */
 export const check = (out: string) => verify(out, new Progress(new RecordingLog(), false), undefined, TEST_LIMITS);
 
-/** Returns the paths that the last build listed as added or removed. */
-export const list = (out: string, name: 'added' | 'removed'): string[] =>
-  readFileSync(join(`${out}.cache/changes`, `${name}.txt`), 'utf8')
-    .split('\n')
-    .filter(Boolean);
+/** Returns the paths of files that are new or have other bytes in the tree `after` (build.ts) than in `before`. */
+export const addedTo = (before: Readonly<Record<string, string>>, after: Readonly<Record<string, string>>): string[] =>
+  Object.keys(after).filter((path) => before[path] !== after[path]);
 
 /** Returns the API's paths of all lists of a build in layout `files`. Blocks occur by height and by hash. */
 export const activityPaths = (out: string, folders = ['transactions', 'blocks']): string[] =>

@@ -1,5 +1,4 @@
 /** Writes the files of rendered batches, in a writer thread (writerThread.ts) or, for small builds, in the main thread. */
-import { APPEND, LineFile } from '../../disk/lineFile.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
 import { DiskSink } from './diskSink.ts';
@@ -9,10 +8,6 @@ import type { Batch } from './servedOrder.ts';
 export interface WriterTarget {
   /** Output folder. Undefined in a dry run, which only counts files. */
   readonly root: string | undefined;
-  /** Path of the list of new and changed files. */
-  readonly added: string;
-  /** True to add unchanged files to the list `added` as well. */
-  readonly listKept: boolean;
   /** Path of a new file for the compressed pages of an archive. Undefined for a build without pages in an archive. */
   readonly spool: string | undefined;
 }
@@ -35,20 +30,18 @@ export interface WrittenBatch {
 
 /** Writes one batch after another, and counts the written files of each block. */
 export class BatchWriter {
-  readonly #list: LineFile | undefined;
   readonly #sink: DiskSink | undefined;
   readonly #spool: BlockSpool | undefined;
 
   constructor(
     private readonly site: Site,
-    { root, added, listKept, spool }: WriterTarget,
+    { root, spool }: WriterTarget,
   ) {
-    this.#list = root === undefined ? undefined : new LineFile(added, APPEND);
-    this.#sink = root === undefined ? undefined : new DiskSink(root, this.#list, listKept);
+    this.#sink = root === undefined ? undefined : new DiskSink(root);
     this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
   }
 
-  /** Writes the files of a batch, and appends the paths of new and changed files to `added`. Throws system errors. */
+  /** Writes the files of a batch. Throws system errors. */
   write(batch: Batch): WrittenBatch {
     const keptBefore = this.#sink?.kept ?? 0;
     const blocks = batch.blocks.map((block) => {
@@ -56,12 +49,10 @@ export class BatchWriter {
       const totals = this.site.layout === 'files' ? emitFiles(batch, block, this.site, this.#sink) : { files: 0, bytes: 0 };
       return { height: block.height, ...totals, spooled };
     });
-    this.#sink?.flush();
     return { blocks, kept: (this.#sink?.kept ?? 0) - keptBefore };
   }
 
   close(): void {
-    this.#list?.close();
     this.#spool?.close();
   }
 }

@@ -1,6 +1,5 @@
 /** Writes the files of a build into its output folder. */
 import { rmSync } from 'node:fs';
-import type { LineFile } from '../../disk/lineFile.ts';
 import { makeFolder } from '../../disk/makeFolder.ts';
 import { readRegularFile } from '../../disk/regularFile.ts';
 import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
@@ -26,16 +25,7 @@ export class DiskSink implements FileSink {
   #folder = '.';
   readonly #page = new PageBuffer();
 
-  /** `added` lists new and replaced files. With `listKept`, it also lists unchanged files. */
-  constructor(
-    private readonly root: string,
-    private readonly added?: LineFile | undefined,
-    private readonly listKept: boolean = false,
-  ) {}
-
-  flush(): void {
-    this.added?.flush();
-  }
+  constructor(private readonly root: string) {}
 
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void {
     const bytes = this.#page.join(head, records);
@@ -102,11 +92,10 @@ export class DiskSink implements FileSink {
    */
   #place(path: string, isPage: boolean, isSame: (target: string) => boolean, make: (target: string) => void): boolean {
     const target = this.#prepare(path);
-    const isMade = isPage && isNew(() => make(target));
-    const isKept = !isMade && isSame(target);
-    if (!isMade && !isKept) replaceFile(target, make);
-    if (!isKept || this.listKept) this.added?.add(path);
-    return !isKept;
+    if (isPage && isNew(() => make(target))) return true;
+    if (isSame(target)) return false;
+    replaceFile(target, make);
+    return true;
   }
 
   /** Creates the folder of a path. Returns the path with the output folder as prefix. */

@@ -6,7 +6,6 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { APPEND, LineFile } from '../../../src/disk/lineFile.ts';
 import { DiskSink } from '../../../src/engine/render/diskSink.ts';
 import { CliError } from '../../../src/errors.ts';
 import { failedBuild, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
@@ -91,27 +90,18 @@ describe('a failing system call', () => {
       await testBuild(out, options(after, out));
       expect(pages(out), call).toEqual(pages(join(work, 'fresh')));
       expect(isFinished(out), call).toBe(true);
-      // The list must name every removed file, even if the failed build has removed it.
-      const removed = readFileSync(join(`${out}.cache`, 'changes/removed.txt'), 'utf8').split('\n');
-      expect(removed, call).toEqual(expect.arrayContaining(['runes/v1/blocks/7.json', 'runes/v1/blocks/5/20/20.json']));
     }
   }, 1_200_000);
 
   it('of a writer leaves either the old or the new file, and the next attempt completes the file', async () => {
     const folder = temporaryFolder();
     const write = (root: string) => {
-      const list = new LineFile(join(folder, 'added'), APPEND);
-      const sink = new DiskSink(root, list);
-      try {
-        sink.page('a/b/1.json', '{"results":[', Buffer.from('1'), ['gz']);
-        sink.link('a/c/1.json', 'a/b/1.json', ['gz']);
-        sink.file('d.json', Buffer.from('{}'));
-        writeFiles(folder, { made: 'made' });
-        sink.take('e/made', join(folder, 'made'));
-        sink.flush();
-      } finally {
-        list.close();
-      }
+      const sink = new DiskSink(root);
+      sink.page('a/b/1.json', '{"results":[', Buffer.from('1'), ['gz']);
+      sink.link('a/c/1.json', 'a/b/1.json', ['gz']);
+      sink.file('d.json', Buffer.from('{}'));
+      writeFiles(folder, { made: 'made' });
+      sink.take('e/made', join(folder, 'made'));
     };
     write(join(folder, 'fresh'));
     const old = { 'a/b/1.json': 'old', 'a/c/1.json': 'old', 'd.json': 'old', 'e/made': 'old' };
@@ -158,33 +148,23 @@ describe('before a build is marked as finished', () => {
     }
   };
 
-  it('its pages are synced, then the manifest, then the lists of changes, and then the marker', async () => {
+  it('its pages are synced, then the manifest, and then the marker', async () => {
     const out = join(work, 'synced');
     const said = join(work, 'said');
     let calls: Call[] = [];
     const build = () => testBuild(out, { ...options(after, out), sync: true });
     const script = `echo "$1 $2 $(ls ${out}/runes/v1/blocks | wc -l) $(ls ${out}/runes/v1 | grep -c manifest) $(wc -l < ${out}/${MARKER})" >> ${said}`;
     await withSync(script, async () => {
-      calls = await withFault([out, `${out}.cache/changes`], -1, 'EIO', async () => void (await build()));
+      calls = await withFault([out], -1, 'EIO', async () => void (await build()));
     });
     const blocks = 12;
     expect(readFileSync(said, 'utf8')).toBe(`-f ${out} ${blocks} 0 2\n`);
     const syncs = calls.filter((call) => call.startsWith('fsyncSync')).map((call) => call.replace('fsyncSync ', '').replace(out, ''));
-    expect(syncs).toEqual([
-      `/${MARKER}.tmp`,
-      '',
-      '/runes/v1/manifest.json',
-      '/runes/v1',
-      '.cache/changes/added.txt.part',
-      '.cache/changes/removed.txt.part',
-      '.cache/changes',
-      `/${MARKER}.tmp`,
-      '',
-    ]);
+    expect(syncs).toEqual([`/${MARKER}.tmp`, '', '/runes/v1/manifest.json', '/runes/v1', `/${MARKER}.tmp`, '']);
     // Neither a build that changes nothing nor a dry run calls `sync`.
     rmSync(said);
     await withSync(script, async () => {
-      expect(await withFault([out, `${out}.cache/changes`], -1, 'EIO', async () => void (await build()))).toSatisfy((all: Call[]) =>
+      expect(await withFault([out], -1, 'EIO', async () => void (await build()))).toSatisfy((all: Call[]) =>
         all.every((call) => !call.startsWith('fsync')),
       );
       await testBuild(join(work, 'dry'), { ...options(after, join(work, 'dry')), sync: true, dryRun: true });
