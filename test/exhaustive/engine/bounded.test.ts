@@ -1,0 +1,113 @@
+/**
+ * Profiles every statement of builds that have many times more records than they may group, sort or join at once. So a
+ * step that takes all of the input at once is found here, and not by an operator with all of history.
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DuckDBConnection } from '@duckdb/node-api';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder, testBuild } from '../../support/build.ts';
+import { limitsWith } from '../../support/limits.ts';
+import { writeManyOutputs } from '../../support/manyOutputs.ts';
+
+/** Maximum number of rows that a step may take at once, and what its operators may have: parts are not cut exactly. */
+const AT_ONCE = 3000;
+const MOST = 2 * AT_ONCE;
+const CHAIN = { first: 4000, transactions: 400, runes: 500, addresses: 3000 };
+
+/** Statements about spent outputs that still take a whole level at once. */
+const LEFT = /TEMP TABLE (made_outputs|spent_)/;
+
+interface Operator {
+  readonly operator_type?: string;
+  readonly operator_cardinality?: number;
+  readonly children?: readonly Operator[];
+}
+
+/** Returns the numbers of rows that the operators of a statement hold in memory: groups, sorted rows, sides of joins. */
+function heldBy({ operator_type: type = '', operator_cardinality: rows = 0, children = [] }: Operator): number[] {
+  const held = /GROUP_BY|ORDER_BY|^WINDOW/.test(type) ? [rows] : /JOIN/.test(type) ? [children[1]?.operator_cardinality ?? 0] : [];
+  return [...held, ...children.flatMap(heldBy)];
+}
+
+const folder = temporaryFolder();
+const profile = join(folder, 'profile.json');
+const held: { readonly rows: number; readonly sql: string }[] = [];
+const { run, runAndReadAll, stream } = DuckDBConnection.prototype;
+const originals = { run, runAndReadAll, stream };
+let running = '';
+
+/** Reads the profile of the last statement. DuckDB writes it when the statement ends, and a stream ends after others begin. */
+function readProfile(): void {
+  if (!existsSync(profile)) return;
+  held.push({ rows: Math.max(0, ...heldBy(JSON.parse(readFileSync(profile, 'utf8')) as Operator)), sql: running });
+  rmSync(profile);
+}
+
+/** Connections whose statements DuckDB profiles. */
+const profiled = new WeakSet<DuckDBConnection>();
+
+/** Turns on the profiles of a connection, and reads the profile of its last statement. */
+async function begin(connection: DuckDBConnection, sql: string): Promise<void> {
+  if (!profiled.has(connection)) {
+    profiled.add(connection);
+    for (const setting of [`enable_profiling = 'json'`, `profiling_output = '${profile}'`]) await run.call(connection, `SET ${setting}`);
+  }
+  readProfile();
+  running = sql;
+}
+
+beforeAll(() => {
+  Object.assign(DuckDBConnection.prototype, {
+    // DuckDB profiles only the last of several statements, so each of them runs alone.
+    async run(this: DuckDBConnection, sql: string) {
+      const statements = await this.extractStatements(sql);
+      let result: unknown;
+      for (let i = 0; i < statements.count; i += 1) {
+        await begin(this, sql);
+        result = await (await statements.prepare(i)).run();
+      }
+      return result;
+    },
+    async runAndReadAll(this: DuckDBConnection, sql: string) {
+      await begin(this, sql);
+      return runAndReadAll.call(this, sql);
+    },
+    async stream(this: DuckDBConnection, sql: string) {
+      await begin(this, sql);
+      return stream.call(this, sql);
+    },
+  });
+});
+
+afterAll(() => {
+  Object.assign(DuckDBConnection.prototype, originals);
+});
+
+/** Builds with all lists and rows, and returns the statements that took too many rows at once. */
+async function tooLarge(options: { readonly layout: 'files' | 'archive' }): Promise<string[]> {
+  readProfile();
+  held.length = 0;
+  const limits = limitsWith({ listedAtOnce: AT_ONCE, sortedAtOnce: AT_ONCE, keptRecords: 1000, unsortedRecords: 1000, batchRecords: 2000 });
+  await testBuild(join(folder, 'out'), { inputs: [join(folder, 'input')], lists: true, parquet: true, limits, ...options });
+  readProfile();
+  return held.filter(({ rows, sql }) => rows > MOST && !LEFT.test(sql)).map(({ rows, sql }) => `${rows} rows: ${sql.replace(/\s+/g, ' ').slice(0, 300)}`);
+}
+
+describe.each(['archive', 'files'] as const)('A build of 49,000 records in layout %s', (layout) => {
+  afterAll(() => {
+    for (const name of ['out', 'out.cache', 'input']) rmSync(join(folder, name), { recursive: true, force: true });
+  });
+
+  it('groups, sorts and joins a bounded number of rows at once', async () => {
+    await writeManyOutputs(join(folder, 'input'), { ...CHAIN, last: 4058 });
+    expect(await tooLarge({ layout })).toEqual([]);
+    // The profiles are those of the build.
+    expect(Math.max(...held.map(({ rows }) => rows))).toBeGreaterThan(AT_ONCE / 2);
+  });
+
+  it('holds less when the build follows by a block', async () => {
+    await writeManyOutputs(join(folder, 'input'), { ...CHAIN, last: 4059 }, 4059);
+    expect(await tooLarge({ layout })).toEqual([]);
+  });
+});
