@@ -14,6 +14,7 @@ import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { LAYOUTS, type Layout } from '../src/pages/mirrorOptions.ts';
 import { type AnswerCost, measureAnswers } from './answers.ts';
+import { measureFullSize, type RunCommand } from './fullSize.ts';
 import { FORMS, type Form, type Generated, generate, SHAPES } from './generate.ts';
 
 export const BENCH_COMMAND: Command = {
@@ -28,6 +29,11 @@ export const BENCH_COMMAND: Command = {
     { name: 'no-floor', about: 'Omits the floor, which needs the same disk space again.' },
     { name: 'runs', value: 'N', byDefault: '5', about: 'Number of runs.' },
     { name: 'dir', value: 'DIR', byDefault: 'the temporary folder', about: 'Working folder; its file system is measured.' },
+    {
+      name: 'full',
+      about:
+        'Builds all of history once, in layout archive with all lists, then a block more, and verifies. --records is 200 million then.',
+    },
     { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'As for the build.' },
     LOG,
     HELP,
@@ -35,6 +41,7 @@ export const BENCH_COMMAND: Command = {
   examples: [
     { args: '--records 1000000 --dir /mnt/disk', about: 'Builds a million records on the file system of /mnt/disk.' },
     { args: '--layout archive --forms parquet --no-floor --runs 1', about: 'Measures only builds, once.' },
+    { args: '--full --dir /mnt/disk', about: 'Builds 200 million records, which takes an hour and 70 GB.' },
   ],
   exits: ['done', 'usage', 'buildFailed'],
 };
@@ -60,7 +67,8 @@ type Step = 'full' | 'new block' | 'reorg of 3 blocks';
 const TMPFS = 0x01021994;
 
 export async function bench(flags: Flags, log: Log): Promise<void> {
-  const records = flags.integer('records', 100_000, 20_000, 1_000_000_000);
+  const isFull = flags.has('full');
+  const records = flags.integer('records', isFull ? 200_000_000 : 100_000, 20_000, 1_000_000_000);
   const runs = flags.integer('runs', 5, 1, 100);
   const layout = flags.choice('layout', LAYOUTS);
   const requests = flags.integer('requests', 2000, 1, 1_000_000);
@@ -69,7 +77,9 @@ export async function bench(flags: Flags, log: Log): Promise<void> {
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(join(parent, 'mirror-bench-'));
   const isMemory = statfsSync(folder).type === TMPFS;
+  const memoryLimit = flags.one('memory-limit') ?? '1GB';
   try {
+    if (isFull) return await measureFullSize(records, memoryLimit, folder, runCommand, log);
     const data = await generate(records, join(folder, 'data'), forms, flags.choice('shape', SHAPES));
     log.info('generated', `${count(data.records)} records of ${count(data.transactions)} transactions in ${data.blocks} blocks.`, {
       ...data,
@@ -78,7 +88,7 @@ export async function bench(flags: Flags, log: Log): Promise<void> {
     for (let i = 0; i < runs; i += 1) {
       for (const form of forms) {
         const work = join(folder, `${form}-${i}`);
-        await buildAll(data, join(folder, 'data', form), form, work, layout, flags, results);
+        await buildAll(data, join(folder, 'data', form), form, work, layout, flags, memoryLimit, results);
         if (i === 0 && form === forms[0]) results.answers.push(...(await measureAnswers(join(work, 'out'), requests)));
         if (isMemory) rmSync(work, { recursive: true });
       }
@@ -116,6 +126,7 @@ async function buildAll(
   work: string,
   layout: Layout,
   flags: Flags,
+  memoryLimit: string,
   results: Results,
 ): Promise<void> {
   const input = join(work, 'input');
@@ -126,7 +137,7 @@ async function buildAll(
   };
   const build = async (step: Step) => {
     const args = ['--input', input, '--out', join(work, 'out'), '--cache', join(work, 'cache')];
-    const run = await runBuild([...args, '--layout', layout, '--memory-limit', flags.one('memory-limit') ?? '1GB', '--log', 'json']);
+    const run = await runBuild([...args, '--layout', layout, '--memory-limit', memoryLimit, '--log', 'json']);
     const key = `${form}, ${step}`;
     results.builds.set(key, [...(results.builds.get(key) ?? []), run]);
   };
@@ -157,6 +168,12 @@ async function runBuild(args: readonly string[]): Promise<Run> {
   const { stdout, wall } = await run([join(ROOT, 'scripts/run.cjs'), 'build', ...args]);
   return { wall, fields: JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Run['fields'] };
 }
+
+const runCommand: RunCommand = async (command, args) => {
+  const { stdout, wall } = await run([join(ROOT, 'scripts/run.cjs'), command, ...args, '--log', 'json']);
+  const { peak_rss_mb: rss } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Pick<Run['fields'], 'peak_rss_mb'>;
+  return { wall, rss };
+};
 
 interface Floor {
   readonly seconds: number;

@@ -6,9 +6,9 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeManyOutputs } from '../../../bench/manyOutputs.ts';
 import { temporaryFolder, testBuild } from '../../support/build.ts';
 import { limitsWith } from '../../support/limits.ts';
-import { writeManyOutputs } from '../../support/manyOutputs.ts';
 
 /** Maximum number of rows that a step may take at once, and what its operators may have: parts are not cut exactly. */
 const AT_ONCE = 3000;
@@ -91,7 +91,9 @@ async function tooLarge(options: { readonly layout: 'files' | 'archive' }): Prom
   const limits = limitsWith({ listedAtOnce: AT_ONCE, sortedAtOnce: AT_ONCE, keptRecords: 1000, unsortedRecords: 1000, batchRecords: 2000 });
   await testBuild(join(folder, 'out'), { inputs: [join(folder, 'input')], lists: true, parquet: true, limits, ...options });
   readProfile();
-  return held.filter(({ rows, sql }) => rows > MOST && !LEFT.test(sql)).map(({ rows, sql }) => `${rows} rows: ${sql.replace(/\s+/g, ' ').slice(0, 300)}`);
+  return held
+    .filter(({ rows, sql }) => rows > MOST && !LEFT.test(sql))
+    .map(({ rows, sql }) => `${rows} rows: ${sql.replace(/\s+/g, ' ').slice(0, 300)}`);
 }
 
 describe.each(['archive', 'files'] as const)('A build of 49,000 records in layout %s', (layout) => {
