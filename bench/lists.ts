@@ -19,7 +19,7 @@ const ANSWERS = 200;
 const quiet = { info: () => undefined, summary: () => undefined, notice: () => undefined, error: () => undefined };
 
 function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions {
-  const site = { layout, dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
+  const site = { layout, dialect: 'contract', pageSizes: [20, 60], operationPages: true, parquet: false } as const;
   const out = join(folder, lists ? 'with-lists' : 'without-lists');
   const sizes = { objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024, memoryLimit: '1GB', threads: 2 };
   const flags = {

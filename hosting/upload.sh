@@ -57,9 +57,9 @@ list_files() {
   (
     cd "$dist" || exit
     if find . -prune -printf '' 2>/dev/null; then
-      find . -type f ! -name '.rune-activity-mirror*' ! -name '*.json.gz' ! -name '*.json.br' -printf '%P\t%s %T@\n'
+      find . -type f ! -name '.rune-activity-mirror*' -printf '%P\t%s %T@\n'
     else
-      find . -type f ! -name '.rune-activity-mirror*' ! -name '*.json.gz' ! -name '*.json.br' -exec stat -f '%N%t%z %Fm' {} +
+      find . -type f ! -name '.rune-activity-mirror*' -exec stat -f '%N%t%z %Fm' {} +
     fi
   ) >"$work/found" || die "the files in $dist cannot be listed, see above. Fix the cause and run this again."
   [ -s "$work/found" ] || die "no files found in $dist"
@@ -134,12 +134,11 @@ elif [ -f "$record" ]; then
 else
   take_number
   if [ -d "$dist/$archive" ]; then send_archive copy --fast-list "$dist/$archive" "$root$archive"; fi
-  # A bucket cannot choose an encoding for a client, so compressed files are not uploaded.
-  if [ -d "$dist/runes/v1/blocks" ]; then send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks" --exclude '*.json.{gz,br}'; fi
-  send copy --fast-list "$dist" "$remote" --exclude '*.json.{gz,br}' --exclude '/runes/v1/blocks/**' --exclude "/$archive/**" --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
+  if [ -d "$dist/runes/v1/blocks" ]; then send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks"; fi
+  send copy --fast-list "$dist" "$remote" --exclude '/runes/v1/blocks/**' --exclude "/$archive/**" --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
   send copyto "$dist/$manifest" "$root$manifest"
   # Only deletes, because the content was compared above. Outside runes/v1/, only old files of rows are deleted.
-  must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --exclude '*.json.{gz,br}' --delete-excluded
+  must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --delete-excluded
   list_remote "$root$archive" >"$work/archived"
   while IFS= read -r file; do
     [ -f "$dist/$archive/$file" ] || echo "$archive/$file" >>"$work/superseded"

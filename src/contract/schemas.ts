@@ -6,7 +6,7 @@ import { FORMAT, formatFault } from '../format/formatVersion.ts';
 import { MOST_NOTE_CHARACTERS } from '../format/signedNote.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { rowsIndexPath } from '../pages/filePaths.ts';
-import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/mirrorOptions.ts';
+import { arePageSizes, DIALECTS, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
 import {
   ACTIVITY_FIELDS,
@@ -243,10 +243,6 @@ export const manifest = z
     dialect: z.enum(DIALECTS).describe('Dialect of responses: in `contract`, hashes begin with `0x`.'),
     page_sizes: pageSizes.describe('Page sizes, ascending. The first is the default limit, the last the largest.'),
     operation_pages: z.boolean().describe('True if blocks have lists by operation.'),
-    compress: optional(
-      z.array(z.enum(ENCODINGS)).min(1).refine(areEncodings, { error: 'must be in the order br, gz' }),
-      'Formats of the compressed files beside pages with three or more records. Left out if there are none. `files` and `bytes` do not count these files.',
-    ),
     site_url: optional(
       z.string().refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE }),
       'Public URL of the mirror, used in links of its feed. Left out if it was not given.',

@@ -11,7 +11,7 @@ import { MOST_OBJECT } from '../format/root.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { LIMITS } from '../limits.ts';
 import { KEY_VARIABLE, parseSigningKey, readSigningKey } from '../output/signingKeys.ts';
-import { arePageSizes, type Dialect, ENCODINGS, type Encoding, LAYOUTS } from '../pages/mirrorOptions.ts';
+import { arePageSizes, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { BuildOptions, LastBlocks } from './buildOptions.ts';
 
@@ -36,7 +36,7 @@ export const BUILD_COMMAND: Command = {
     ),
     flag('change-dialect', 'Allows this build to replace a mirror in the other dialect.'),
     flag('page-sizes LIST', 'Page sizes, ascending; the first is the default limit, the last the maximum.', { byDefault: '20,60' }),
-    flag('compress LIST', 'gz, br or gz,br: adds compressed files beside the pages, for nginx and Caddy.', { byDefault: 'none' }),
+
     flag('object-size SIZE', 'Largest size of the files of layout archive, 4KB to 64MB. Up to 1MB, readers need no ranges.', {
       byDefault: '8MB',
     }),
@@ -82,9 +82,6 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   }
   const blocks = flags.one('blocks');
   const layout = flags.choice('layout', LAYOUTS);
-  const compress = parseEncodings(flags.one('compress'));
-  if (layout === 'archive' && compress.length > 0)
-    throw new UsageError('--compress cannot be used with --layout archive, which always compresses pages');
   if (layout === 'archive' && flags.has('no-operation-pages'))
     throw new UsageError('--no-operation-pages cannot be used with --layout archive, in which lists by operation take no space');
   if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size can only be used with --layout archive');
@@ -111,7 +108,6 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
       dialect: dialectOf(flags),
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
       operationPages: !flags.has('no-operation-pages'),
-      compress,
       parquet: flags.has('parquet'),
     },
     objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
@@ -159,14 +155,6 @@ function parseRange(text: string): BlockRange | LastBlocks {
     );
   }
   return range;
-}
-
-function parseEncodings(text: string | undefined): readonly Encoding[] {
-  if (text === undefined || text === 'none') return [];
-  const given = text.split(',');
-  const encodings = ENCODINGS.filter((encoding) => given.includes(encoding));
-  if (encodings.length !== given.length) throw new UsageError(`--compress ${JSON.stringify(text)} must be gz, br, gz,br or none`);
-  return encodings;
 }
 
 function parsePageSizes(text: string): readonly number[] {

@@ -9,7 +9,6 @@ import { columns } from '../duckdb/table.ts';
 import { codeOf, emptyIfMissing } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import { OPERATIONS, type Operation } from '../pages/blockAndTransactionLists.ts';
-import { encodingsOf, LEAST_RECORDS_TO_COMPRESS, withSidecars } from '../pages/compressedPages.ts';
 import {
   BLOCKS_FOLDER,
   blockStem,
@@ -28,7 +27,7 @@ import {
   TRANSACTIONS_FOLDER,
   withoutEnding,
 } from '../pages/filePaths.ts';
-import { defaultLimit, type Site } from '../pages/mirrorOptions.ts';
+import type { Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import { readIndex } from '../rows/publishRows.ts';
 import { pathsOf } from '../rows/rowsIndex.ts';
@@ -107,8 +106,7 @@ function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined
   return [[undefined, block.records], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
 }
 
-const pagePaths = (stem: string, total: number, site: Site): string[] =>
-  pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
+const pagePaths = (stem: string, total: number, site: Site): string[] => pagesOf(total, site).map((page) => pagePath(stem, page, site));
 
 /** Returns the paths of a block's files, grouped by the names of the block in the blocks folder: height and hash. */
 function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
@@ -206,16 +204,12 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
     columns('name VARCHAR'),
     namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
   );
-  const encodings = encodingsOf({ limit: defaultLimit(site), offset: 0 }, Number.POSITIVE_INFINITY, site);
-  const isSidecar = encodings.map(
-    (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
-  );
-  // Selects the names that may be unexpected: names of unknown transactions, folders, and compressed files that this
-  // build does not make. The loop below keeps the files whose paths are expected, and removes the others.
+  // Selects the names that may be unexpected: names of unknown transactions, and folders. The loop below keeps the files
+  // whose paths are expected, and removes the others.
   const suspects = await store.rows(
     `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
-       ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
-     WHERE t.tx_id IS NULL OR NOT (${["ends_with(name, '.json')", ...isSidecar].join(' OR ')})`,
+       ON regexp_replace(name, ${literal(PAGE_ENDING)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
+     WHERE t.tx_id IS NULL OR NOT ends_with(name, '.json')`,
     { name: text, records: nullable(int) },
   );
   for (const row of suspects) {

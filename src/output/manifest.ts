@@ -57,7 +57,6 @@ export async function manifestOf(
     dialect: site.dialect,
     page_sizes: [...site.pageSizes],
     operation_pages: site.operationPages,
-    ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(rows === undefined ? {} : { rows: { index: rowsIndexPath(rows.sha256), sha256: rows.sha256 } }),
     ...(changes === undefined ? {} : { changes }),

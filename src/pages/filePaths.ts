@@ -15,8 +15,6 @@
  *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
  *     runes/v1/transactions/0x<txid>.json                  ids in the dialect's spelling
  *
- * A page of three records or more may have compressed files beside it: `840000.json.br`, `840000.json.gz`.
- *
  * With rows, a build also has:
  *
  *     rows/index-3fa0….json                                the list of the files of rows, named by the manifest
@@ -29,7 +27,7 @@
  */
 import { FILE_NAME } from '../format/fileName.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
-import { type Dialect, defaultLimit, ENCODINGS, type Site } from './mirrorOptions.ts';
+import { type Dialect, defaultLimit, type Site } from './mirrorOptions.ts';
 import { isHeight, spellHex } from './parseIds.ts';
 import type { Window } from './parseQuery.ts';
 
@@ -151,19 +149,15 @@ export function pagesOf(total: number, site: Site): Window[] {
   return pages;
 }
 
-const SIDECAR_ENDING = `[.](?:${ENCODINGS.join('|')})`;
+/** The extension of a page, as a regular expression that works in both JavaScript and SQL. */
+export const PAGE_ENDING = '[.]json$';
 
-/** The extensions of a page's files, as a regular expression that works in both JavaScript and SQL. */
-export const PAGE_ENDING = `[.]json(?:${SIDECAR_ENDING})?`;
-
-const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
+const ENDS_AS_PAGE = new RegExp(PAGE_ENDING);
 
 export const isPagePath = (path: string, site: Site): boolean =>
   site.layout === 'files' && path.endsWith('.json') && [BLOCKS_FOLDER, TRANSACTIONS_FOLDER].some((folder) => path.startsWith(`${folder}/`));
 
-export const isSidecarPath = (path: string): boolean => ENDS_AS_PAGE.test(path) && !path.endsWith('.json');
-
-/** Removes the extensions from the file name of a first page or its compressed files. */
+/** Removes the extension from the file name of a first page. */
 export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');
 
 export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, FILE_NAME)}.bin`;

@@ -20,10 +20,6 @@ export const dialectName = (dialect: Dialect): string => (dialect === 'contract'
 export const LAYOUTS = ['files', 'archive'] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
-/** Extensions of the compressed files beside a page, the smallest file first. */
-export const ENCODINGS = ['br', 'gz'] as const;
-export type Encoding = (typeof ENCODINGS)[number];
-
 export interface Site {
   readonly layout: Layout;
   readonly dialect: Dialect;
@@ -31,8 +27,6 @@ export interface Site {
   readonly pageSizes: readonly number[];
   /** True when blocks can be filtered by operation. */
   readonly operationPages: boolean;
-  /** The compressed files beside each page, in the order of ENCODINGS. */
-  readonly compress: readonly Encoding[];
   /** True when the build also publishes ledger rows as Parquet files. */
   readonly parquet: boolean;
 }
@@ -77,7 +71,6 @@ export function siteOf(manifest: unknown): BuiltSite {
   const layout = LAYOUTS.find((name) => name === fields['layout']);
   const archive = fields['archive'];
   const listRoot = fields['list_root'] ?? archive;
-  const compress = fields['compress'] ?? [];
   const parquet = fields['rows'] !== undefined;
   // Manifests of older builds have no `lists`.
   const lists = fields['lists'] ?? {};
@@ -87,7 +80,6 @@ export function siteOf(manifest: unknown): BuiltSite {
     dialect === undefined ||
     typeof operation_pages !== 'boolean' ||
     !arePageSizes(page_sizes) ||
-    !areEncodings(compress) ||
     (archive !== undefined && !isRootName(archive)) ||
     (archive !== undefined) !== (layout === 'archive') ||
     (listRoot !== undefined && !isRootName(listRoot)) ||
@@ -98,7 +90,7 @@ export function siteOf(manifest: unknown): BuiltSite {
   const { height } = Object(fields['tip']) as { readonly height?: unknown };
   // A manifest without blocks has no tip. With -1, no block counts as settled, which only makes CDNs cache less.
   const tip = Number.isSafeInteger(height) ? Number(height) : -1;
-  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, listRoot, tip, lists };
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, parquet, archive, listRoot, tip, lists };
 }
 
 /** True for an object whose values are objects. `etchings` must have a valid total. */
@@ -113,10 +105,6 @@ function isRootName(value: unknown): value is RootName {
   const { root, bytes } = Object(value) as Readonly<Record<string, unknown>>;
   return isFileName(root) && Number.isSafeInteger(bytes) && Number(bytes) > 0;
 }
-
-/** True for distinct encodings in the order of ENCODINGS. */
-export const areEncodings = (value: unknown): value is readonly Encoding[] =>
-  Array.isArray(value) && value.join() === ENCODINGS.filter((encoding) => value.includes(encoding)).join();
 
 const MAX_PAGE_SIZE = 100_000;
 

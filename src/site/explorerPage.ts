@@ -19,7 +19,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(MARK.replace('<svg ', '<sv
  * options that scripts do not need.
  */
 function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest): string {
-  const site: Omit<Site, 'compress' | 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
+  const site: Omit<Site, 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 

@@ -1,21 +1,15 @@
 /** A file sink that does not write files: it checks that each file in the output has the expected content. */
 import { lstatSync } from 'node:fs';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
-import { decompress } from '../engine/render/compress.ts';
 import type { FileSink } from '../engine/render/pageFiles.ts';
 import { isAbsence } from '../errors.ts';
-import { sidecarPath } from '../pages/compressedPages.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
-import type { Encoding } from '../pages/mirrorOptions.ts';
 import type { Findings } from './findings.ts';
 
 export class ComparingSink implements FileSink {
-  /** Number and total size in bytes of the files that were found, without compressed files. */
+  /** Number and total size in bytes of the files that were found. */
   files = 0;
   bytes = 0;
-  /** Number of compressed files that were found. */
-  sidecars = 0;
-
   /** Paths of files that are not pages. */
   readonly paths: string[] = [];
 
@@ -24,7 +18,7 @@ export class ComparingSink implements FileSink {
     private readonly findings: Findings,
   ) {}
 
-  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void {
+  page(path: string, head: string, records: Uint8Array): void {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
     const present = this.#read(path);
     if (present === undefined) return;
@@ -34,32 +28,9 @@ export class ComparingSink implements FileSink {
       present.subarray(head.length, length - ENVELOPE_TAIL.length).equals(records) &&
       present.toString('latin1', length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL;
     if (!isSame) this.findings.add(`${path} is not the page that a build makes of its block's records`);
-    for (const encoding of encodings) this.#compareSidecar(sidecarPath(path, encoding), encoding, present);
   }
 
-  /** Compares decompressed content, because the compressed bytes depend on the version of zlib. */
-  #compareSidecar(path: string, encoding: Encoding, page: Buffer): void {
-    const present = this.#readOrFind(path);
-    if (present === undefined) return;
-    this.sidecars += 1;
-    let isSame = false;
-    try {
-      isSame = decompress(present, encoding, page.length).equals(page);
-    } catch {
-      // The file is damaged, or longer than the page.
-    }
-    if (!isSame) this.findings.add(`${path} is not the compressed content of its page`);
-  }
-
-  link(path: string, target: string, encodings: readonly Encoding[]): void {
-    this.#compareLink(path, target);
-    const { files, bytes } = this;
-    for (const encoding of encodings) this.#compareLink(sidecarPath(path, encoding), sidecarPath(target, encoding));
-    this.sidecars += this.files - files;
-    [this.files, this.bytes] = [files, bytes];
-  }
-
-  #compareLink(path: string, target: string): void {
+  link(path: string, target: string): void {
     try {
       const [link, file] = [lstatSync(`${this.root}/${path}`), lstatSync(`${this.root}/${target}`)];
       if (link.ino === file.ino && link.dev === file.dev && link.isFile()) return void this.#count(link.size);
@@ -79,16 +50,12 @@ export class ComparingSink implements FileSink {
       this.findings.add(`${path} is not the file that a build makes of the manifest and the blocks`);
   }
 
+  /** Reads a file, and counts it. If it is missing or not a regular file, adds a finding and returns undefined. */
   #read(path: string): Buffer | undefined {
-    const present = this.#readOrFind(path);
-    if (present !== undefined) this.#count(present.length);
-    return present;
-  }
-
-  /** Reads a file. If it is missing or not a regular file, adds a finding and returns undefined. */
-  #readOrFind(path: string): Buffer | undefined {
     try {
-      return readRegularFile(`${this.root}/${path}`);
+      const present = readRegularFile(`${this.root}/${path}`);
+      this.#count(present.length);
+      return present;
     } catch (error) {
       if (error instanceof NotAFileError) this.findings.add(`${path} ${error.message}`);
       else if (isAbsence(error)) this.findings.add(`${path} is missing`);

@@ -3,9 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { emitFiles, type FileSink } from '../engine/render/pageFiles.ts';
 import { LOCK } from '../output/outputFolder.ts';
-import { sidecarPath } from '../pages/compressedPages.ts';
 import { isArchivePath, isRowsFile, LIST_FOLDERS } from '../pages/filePaths.ts';
-import type { Encoding } from '../pages/mirrorOptions.ts';
 import { readBlock } from './checkBlock.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
@@ -21,7 +19,7 @@ export function reportStrangers(verification: Verification, sink: ComparingSink,
   let count = 0;
   // walk() does not follow links. So if a link has replaced a folder, the count is lower, and the paths are compared.
   for (const { isFile } of walk(root)) if (isFile) count += 1;
-  if (count === sink.files + sink.sidecars + own.files + others.length) return;
+  if (count === sink.files + own.files + others.length) return;
   const known = new Set([...pagesOf(verification), ...own.paths, ...others]);
   for (const { path } of walk(root)) {
     if (known.has(path)) continue;
@@ -30,19 +28,12 @@ export function reportStrangers(verification: Verification, sink: ComparingSink,
   }
 }
 
-/** Returns the paths of all pages and of their compressed files. Slow, because it reads the blocks again. */
+/** Returns the paths of all pages. Slow, because it reads the blocks again. */
 function pagesOf(verification: Verification): Set<string> {
   const { site, blocks } = verification;
   const paths = new Set<string>();
-  const add = (path: string, encodings: readonly Encoding[]) => {
-    paths.add(path);
-    for (const encoding of encodings) paths.add(sidecarPath(path, encoding));
-  };
-  const sink: FileSink = {
-    page: (path, _head, _records, encodings) => add(path, encodings),
-    file: (path) => add(path, []),
-    link: (path, _target, encodings) => add(path, encodings),
-  };
+  const add = (path: string) => void paths.add(path);
+  const sink: FileSink = { page: add, file: add, link: add };
   for (const block of site.layout === 'archive' ? [] : blocks) {
     const read = readBlock({ ...verification, findings: new Findings() }, undefined, block);
     if (read !== undefined) emitFiles(read.batch, read.found, site, sink);

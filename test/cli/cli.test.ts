@@ -170,8 +170,6 @@ describe('npm run build', () => {
         [['--layout', 'archive', '--object-size', size], `--object-size "${size}" must be a size from 4KB to 64MB`] as [string[], string],
     ),
     [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],
-    [['--compress', 'zip'], '--compress "zip" must be gz, br, gz,br or none'],
-    [['--compress', 'gz,gz'], '--compress "gz,gz" must be gz, br, gz,br or none'],
     [['--site-url', 'example.org'], '--site-url "example.org" must be an http or https URL without user, query and fragment'],
     [['--memory-limit', 'much'], '--memory-limit "much" must be a size of at least 50MB, such as 500MB or 2GB'],
     [['--memory-limit', '1MB'], '--memory-limit "1MB" must be a size of at least 50MB, such as 500MB or 2GB'],

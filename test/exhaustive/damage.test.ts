@@ -49,7 +49,7 @@ const BUILDS = {
   small: { layout: 'archive', objectSize: BLOCK_BYTES },
   /** Few files, which are read in ranges. */
   ranges: { layout: 'archive', objectSize: 2 * 1024 * 1024 },
-  files: { layout: 'files', objectSize: 128 * 1024, compress: ['gz'] },
+  files: { layout: 'files', objectSize: 128 * 1024 },
 } as const satisfies Record<string, Partial<TestBuild>>;
 type Name = keyof typeof BUILDS;
 const NAMES = Object.keys(BUILDS) as Name[];

@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'n
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { type TestBuild, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { CHANGES, History } from '../support/history.ts';
@@ -32,20 +32,18 @@ describe('after any change of the input', () => {
           layout: fc.constantFrom(...LAYOUTS),
           dialect: fc.constantFrom(...DIALECTS),
           operationPages: fc.boolean(),
-          compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
           parquet: fc.boolean(),
           lists: fc.boolean(),
           // With the small size, most blocks have a segment (a file of pages) of their own, and some blocks have
           // several. With the large size, all blocks share a few segments.
           objectSize: fc.constantFrom(4096, 8 * 1024 * 1024),
         }),
-        async (number, steps, { compress, ...site }) => {
+        async (number, steps, site) => {
           const work = temporaryFolder();
           const [out, input] = [join(work, 'out'), join(work, 'in')];
           const history = new History(randomFor(`histories ${number}`));
           const written = new Map<string, string>();
-          const compressed = site.layout === 'files' ? { compress } : {};
-          const options: TestBuild = { inputs: [input], ...site, ...compressed, pageSizes: [2, 4] };
+          const options: TestBuild = { inputs: [input], ...site, pageSizes: [2, 4] };
           // The first step of each history makes the changes whose turn it is, so that a few histories cover all kinds.
           const inTurn = Array.from({ length: IN_TURN }, (_, i) => CHANGES[(runs * IN_TURN + i) % CHANGES.length] ?? 'reorg');
           runs += 1;

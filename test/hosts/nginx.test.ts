@@ -1,25 +1,19 @@
 /** Runs hosting/nginx/nginx.conf, unchanged, on a real nginx. */
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ENCODINGS } from '../../src/pages/mirrorOptions.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { nginxSite, replaceOnce } from '../support/nginxSite.ts';
-import { sharedBuild } from '../support/recorded.ts';
 import type { LocalHost } from '../support/server.ts';
-import { fetchRaw, findProgram, type ProgramCall, replaceAll, startProgram } from './plainHost.ts';
+import { findProgram, type ProgramCall, replaceAll, startProgram } from './plainHost.ts';
 import { type HostOptions, testPlainHost } from './plainSuite.ts';
 
-const BROTLI = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
-
-type More = 'brotli' | 'no links';
-
 /** Starts nginx as in a distribution, whose main configuration file includes the site. */
-const startNginx = (dist: string, options: HostOptions = {}, more?: More): Promise<LocalHost> =>
+const startNginx = (dist: string, options: HostOptions = {}, more?: 'no links'): Promise<LocalHost> =>
   startProgram((port) => configure(port, dist, options, more));
 
-function configure(port: number, dist: string, { exactPort, pageSizes }: HostOptions, more: More | undefined): ProgramCall {
+function configure(port: number, dist: string, { exactPort, pageSizes }: HostOptions, more: 'no links' | undefined): ProgramCall {
   const folder = temporaryFolder();
   let site = nginxSite(dist, port, exactPort);
   if (pageSizes !== undefined) {
@@ -28,13 +22,11 @@ function configure(port: number, dist: string, { exactPort, pageSizes }: HostOpt
     site = replaceOnce(site, 'must be <= 60"', `must be <= ${largest}"`);
     site = replaceAll(site, /20(.*page sizes: the smallest)/g, `${smallest}$1`, 2);
   }
-  if (more === 'brotli') site = replaceOnce(site, '#brotli_static', 'brotli_static');
   if (more === 'no links') site = replaceOnce(site, '#disable_symlinks', 'disable_symlinks');
   writeFileSync(join(folder, 'site.conf'), site);
   const main = `
     daemon off;
     ${process.getuid?.() === 0 ? 'user root;' : ''}
-    ${more === 'brotli' ? `load_module ${BROTLI};` : ''}
     pid ${folder}/nginx.pid;
     error_log ${folder}/error.log;
     events {}
@@ -74,23 +66,6 @@ it('nginx follows no symbolic links if its configuration forbids them', async ()
   try {
     expect((await host.send('GET', '/runes/v1/linked.json')).status).toBe(404);
     expect((await host.send('GET', '/runes/v1/manifest.json')).status).toBe(200);
-  } finally {
-    await host.close();
-  }
-});
-
-it('nginx sends pages compressed with brotli, with the module of its package', async () => {
-  if (!existsSync(BROTLI)) throw new Error('not installed: brotli for nginx. Run: apt-get install -y libnginx-mod-http-brotli-static');
-  const dist = await sharedBuild('compressed', { inputs: [SAMPLE_INPUT], compress: ENCODINGS });
-  const page = join(dist, 'runes/v1/blocks/2000007.json');
-  const host = await startNginx(dist, {}, 'brotli');
-  try {
-    const plain = await host.send('GET', '/runes/v1/blocks/2000007/activity');
-    const small = await fetchRaw(host.port, '/runes/v1/blocks/2000007/activity', { 'accept-encoding': 'br' });
-    expect(plain.body).toBe(readFileSync(page, 'utf8'));
-    expect(small.headers).toMatchObject({ 'content-encoding': 'br', 'content-type': 'application/json; charset=utf-8' });
-    expect(small.bytes).toEqual(readFileSync(`${page}.br`));
-    expect(small.headers['etag']).not.toBe(plain.headers.etag);
   } finally {
     await host.close();
   }

@@ -544,17 +544,6 @@ describe('an upload that fails', () => {
     expectSame(dist);
   });
 
-  it('does not upload compressed files', async () => {
-    const dist = newDist();
-    await testBuild(dist, { inputs: [join(work, 'before')], compress: ['gz'] });
-    const isCompressed = (path: string) => path.endsWith('.gz');
-    expect(filesBelow(dist).some(isCompressed)).toBe(true);
-    await upload(dist);
-    expect([...s3.objects.keys()].some(isCompressed)).toBe(false);
-    for (const path of filesBelow(dist).filter(isCompressed)) rmSync(join(dist, path));
-    expectSame(dist);
-  });
-
   it('waits until builds and other uploads have ended', async () => {
     const marker = join(dist, '.rune-activity-mirror');
     const finishedMarker = readFileSync(marker);

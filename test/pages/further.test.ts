@@ -16,7 +16,6 @@ const BARE: BuiltSite = {
   dialect: 'contract',
   pageSizes: [20, 60],
   operationPages: true,
-  compress: [],
   parquet: false,
   archive: undefined,
   listRoot: undefined,

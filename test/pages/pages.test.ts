@@ -20,7 +20,6 @@ const HASH = '00'.repeat(8) + 'cd'.repeat(24);
 const FILES = {
   layout: 'files',
   operationPages: true,
-  compress: [],
   parquet: false,
   archive: undefined,
   listRoot: undefined,
@@ -327,7 +326,6 @@ describe('the options in a manifest', () => {
     dialect: 'hiro',
     page_sizes: [20, 60],
     operation_pages: false,
-    compress: ['br', 'gz'],
     rows: { index: 'rows/index-0123456789abcdef.json', sha256: '01' },
     archive: ARCHIVE,
     lists: { etchings: { total: 3 } },
@@ -340,17 +338,15 @@ describe('the options in a manifest', () => {
       dialect: 'hiro',
       pageSizes: [20, 60],
       operationPages: false,
-      compress: ['br', 'gz'],
       parquet: true,
       archive: ARCHIVE,
       listRoot: ARCHIVE,
       tip: 9,
       lists: { etchings: { total: 3 } },
     });
-    const { compress: _, rows: __, archive: ___, lists: ____, ...least } = { ...MANIFEST, layout: 'files', tip: undefined };
+    const { rows: _, archive: __, lists: ___, ...least } = { ...MANIFEST, layout: 'files', tip: undefined };
     expect(siteOf(least)).toMatchObject({
       layout: 'files',
-      compress: [],
       parquet: false,
       archive: undefined,
       listRoot: undefined,
@@ -383,9 +379,6 @@ describe('the options in a manifest', () => {
     [{ page_sizes: [20, 20] }],
     [{ page_sizes: [20, 60.5] }],
     [{ page_sizes: [20, 100_001] }],
-    [{ compress: ['gz', 'br'] }],
-    [{ compress: ['zst'] }],
-    [{ compress: 'gz' }],
     [{ archive: undefined }],
     [{ list_root: { root: 'x', bytes: 1 } }],
     [{ lists: 'etchings' }],

@@ -14,7 +14,6 @@ const SITE: BuiltSite = {
   dialect: 'contract',
   pageSizes: [20, 60],
   operationPages: true,
-  compress: [],
   parquet: false,
   archive: undefined,
   listRoot: undefined,

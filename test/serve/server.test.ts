@@ -180,7 +180,7 @@ describe('a build with a missing page', () => {
   let own: LocalHost;
   beforeAll(async () => {
     writeFiles(work, { 'a.ndjson': ndjson(Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: String(i) }))) });
-    await testBuild(out, { inputs: [join(work, 'a.ndjson')], compress: ['gz'] });
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')] });
     own = await startServer(out);
   });
   afterAll(() => own.close());
@@ -220,17 +220,6 @@ describe('a build with a missing page', () => {
         expect([length, (await own.send('GET', target)).status]).toEqual([length, 503]);
       });
     }
-  });
-
-  it('sends compressed files only after the build has finished', async () => {
-    const target = `/${BLOCK}.json.gz`;
-    expect((await own.send('GET', target)).status).toBe(200);
-    const marker = readFileSync(join(out, '.rune-activity-mirror'));
-    writeFileSync(join(out, '.rune-activity-mirror'), `${marker}A build is running here, or it did not finish.\n`);
-    expect((await own.send('GET', target)).status).toBe(503);
-    expect((await own.send('GET', `/${BLOCK}.json`)).status).toBe(200);
-    writeFileSync(join(out, '.rune-activity-mirror'), marker);
-    expect((await own.send('GET', target)).status).toBe(200);
   });
 });
 

@@ -10,7 +10,7 @@ import type { BuildOptions } from '../../src/engine/buildOptions.ts';
 import type { BuildResult } from '../../src/engine/buildReport.ts';
 import { CliError } from '../../src/errors.ts';
 import { ARCHIVE_FOLDER, MANIFEST_PATH, SEARCH_FOLDER } from '../../src/pages/filePaths.ts';
-import type { Dialect, Encoding, Layout } from '../../src/pages/mirrorOptions.ts';
+import type { Dialect, Layout } from '../../src/pages/mirrorOptions.ts';
 import { TEST_LIMITS } from './limits.ts';
 
 /** The recorded data set; see test/fixtures/README.md. */
@@ -46,7 +46,6 @@ export interface TestBuild extends Partial<Omit<BuildOptions, 'inputs' | 'site'>
   readonly dialect?: Dialect;
   readonly pageSizes?: readonly number[];
   readonly operationPages?: boolean;
-  readonly compress?: readonly Encoding[];
   readonly parquet?: boolean;
   readonly log?: Log;
 }
@@ -54,14 +53,14 @@ export interface TestBuild extends Partial<Omit<BuildOptions, 'inputs' | 'site'>
 /** Builds into `out`, with the defaults of the build command. */
 export async function testBuild(out: string, options: TestBuild): Promise<BuildResult> {
   const { inputs, layout = 'files', dialect = 'contract', pageSizes = [20, 60], operationPages = true, ...others } = options;
-  const { compress = [], parquet = false, log = new RecordingLog(), ...rest } = others;
+  const { parquet = false, log = new RecordingLog(), ...rest } = others;
   return build(
     {
       inputs,
       blocks: undefined,
       out,
       cache: `${out}.cache`,
-      site: { layout, dialect, pageSizes, operationPages, compress, parquet },
+      site: { layout, dialect, pageSizes, operationPages, parquet },
       siteUrl: undefined,
       memoryLimit: '1GB',
       threads: 1,

@@ -10,7 +10,7 @@ import { Progress } from '../../src/cli/progress.ts';
 import { crc32 } from '../../src/format/crc32.ts';
 import { BLOCK_BYTES, ENTRY_BYTES } from '../../src/format/sortedTable.ts';
 import { archivePath } from '../../src/pages/filePaths.ts';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
+import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { verify } from '../../src/verify/verify.ts';
 import { contentOf, putFile } from '../support/archives.ts';
@@ -39,7 +39,7 @@ const HASH = `0x${hex('block 5')}`;
 beforeAll(async () => {
   const many = Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: `${i}`, operation: i % 2 === 0 ? 'send' : 'receive' }));
   writeFiles(work, { 'a.ndjson': ndjson([record(5, 2), ...many, record(6, 1), record(2005, 1)]) });
-  await testBuild(whole, { inputs: [join(work, 'a.ndjson')], compress: ENCODINGS });
+  await testBuild(whole, { inputs: [join(work, 'a.ndjson')] });
 });
 
 let copies = 0;
@@ -60,7 +60,6 @@ describe('the output of a build', () => {
         layout,
         pageSizes: [10, 25, 60],
         operationPages: dialect === 'hiro',
-        compress: layout === 'files' ? ENCODINGS : ['gz'],
       });
       const { files, manifest } = await check(out);
       expect(files).toBe(manifest.files);
@@ -114,18 +113,6 @@ describe('verification finds', () => {
     ['a missing transaction', (out) => rmSync(join(out, v1, `transactions/${ID}.json`)), /transactions\/0x\w+\.json is missing/],
     ['a missing page', (out) => rmSync(join(out, v1, `transactions/${ID}/60/60.json`)), /60\/60\.json is missing/],
     ['a missing block page', (out) => rmSync(join(out, v1, 'blocks/5/60/60.json')), /^runes\/v1\/blocks\/5\/60\/60\.json: ENOENT/],
-    ['a missing compressed file', (out) => rmSync(join(out, v1, `transactions/${ID}/60/60.json.gz`)), /60\.json\.gz is missing/],
-    ['a missing compressed hash path', (out) => rmSync(join(out, v1, `blocks/${HASH}.json.br`)), /blocks\/0x\w+\.json\.br is missing/],
-    [
-      'a compressed file of another page',
-      (out) => cpSync(join(out, v1, 'blocks/5/60/0.json.br'), join(out, v1, `transactions/${ID}.json.br`)),
-      /\.json\.br is not the compressed content of its page/,
-    ],
-    [
-      'a damaged compressed file',
-      (out) => writeFileSync(join(out, v1, `transactions/${ID}.json.gz`), 'x'),
-      /\.json\.gz is not the compressed content of its page/,
-    ],
     [
       'a compressed file where none belongs',
       (out) => writeFileSync(join(out, v1, 'blocks/6.json.gz'), gzipSync(readFileSync(join(out, v1, 'blocks/6.json')))),
@@ -216,18 +203,13 @@ describe('verification finds', () => {
       },
       /is not a regular file/,
     ],
-    ...[
-      'blocks/6.json',
-      'blocks/5/20/20.json',
-      `blocks/${HASH}.json`,
-      `transactions/${ID}/60/60.json.gz`,
-      'digests/0.json',
-      'stats.json',
-    ].map((path): [string, (out: string) => void, RegExp] => [
-      `a symbolic link in the place of ${path}`,
-      (out) => moveAndLink(join(out, v1, path)),
-      /is not a regular file/,
-    ]),
+    ...['blocks/6.json', 'blocks/5/20/20.json', `blocks/${HASH}.json`, `transactions/${ID}/60/60.json`, 'digests/0.json', 'stats.json'].map(
+      (path): [string, (out: string) => void, RegExp] => [
+        `a symbolic link in the place of ${path}`,
+        (out) => moveAndLink(join(out, v1, path)),
+        /is not a regular file/,
+      ],
+    ),
     [
       'a symbolic link in the place of a folder of one file',
       (out) => moveAndLink(join(out, v1, 'blocks/6')),

@@ -1,28 +1,11 @@
 /**
- * Compresses pages: into `.gz` and `.br` files for hosts that send precompressed files, and into the gzip members of
- * layout `archive`. The compressed bytes depend on the version of zlib, so `npm run verify` compares the unpacked
- * bytes.
+ * Compresses pages and documents into the gzip members of an archive. The compressed bytes depend on the version of zlib,
+ * so `npm run verify` compares the unpacked bytes.
  */
 import { promisify } from 'node:util';
-import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzip, gzipSync, type ZlibOptions } from 'node:zlib';
+import { gunzipSync, gzip, gzipSync, type ZlibOptions } from 'node:zlib';
 import { BuildError } from '../../errors.ts';
 import { MOST_INFLATED, mostInflated } from '../../format/root.ts';
-import type { Encoding } from '../../pages/mirrorOptions.ts';
-
-/** Brotli quality of `.br` files. Quality 9 takes ten times as long as 6, and makes a page only 1 % smaller. */
-const BROTLI_QUALITY = 6;
-/** Gzip level of `.gz` files. Even the best level takes only 0.25 ms for a page of 60 records. */
-const SIDECAR_GZIP_LEVEL = 9;
-
-export function compress(bytes: Uint8Array, encoding: Encoding): Buffer {
-  if (encoding === 'gz') return gzipSync(bytes, { level: SIDECAR_GZIP_LEVEL });
-  const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
-  return brotliCompressSync(bytes, { params });
-}
-
-/** Unpacks bytes. Throws if they are damaged or unpack to more than `length` bytes. */
-export const decompress = (bytes: Uint8Array, encoding: Encoding, length: number): Buffer =>
-  (encoding === 'gz' ? gunzipSync : brotliDecompressSync)(bytes, { maxOutputLength: length });
 
 /**
  * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages 2 % smaller. Level 6 makes them 8

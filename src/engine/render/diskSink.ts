@@ -4,9 +4,6 @@ import { makeFolder } from '../../disk/makeFolder.ts';
 import { readRegularFile } from '../../disk/regularFile.ts';
 import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
 import { codeOf } from '../../errors.ts';
-import { sidecarPath } from '../../pages/compressedPages.ts';
-import type { Encoding } from '../../pages/mirrorOptions.ts';
-import { compress } from './compress.ts';
 import { PageBuffer } from './pageBuffer.ts';
 import type { FileSink } from './pageFiles.ts';
 
@@ -17,7 +14,7 @@ import type { FileSink } from './pageFiles.ts';
  * the file, so that readers see either the old or the new bytes, never a partial file.
  */
 export class DiskSink implements FileSink {
-  /** Number of files, without their compressed copies. */
+  /** Number of files. */
   files = 0;
   /** Number of files that already had the same bytes and were not touched. */
   kept = 0;
@@ -27,10 +24,8 @@ export class DiskSink implements FileSink {
 
   constructor(private readonly root: string) {}
 
-  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void {
-    const bytes = this.#page.join(head, records);
-    this.#count(this.#put(path, bytes, true));
-    for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding), true);
+  page(path: string, head: string, records: Uint8Array): void {
+    this.#count(this.#put(path, this.#page.join(head, records), true));
   }
 
   /**
@@ -60,9 +55,16 @@ export class DiskSink implements FileSink {
     if (!isPlaced) rmSync(from);
   }
 
-  link(path: string, target: string, encodings: readonly Encoding[]): void {
-    this.#count(this.#link(path, target));
-    for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
+  /** Makes `path` a hard link of `target`, or else a copy. */
+  link(path: string, target: string): void {
+    const from = `${this.root}/${target}`;
+    const isPlaced = this.#place(
+      path,
+      true,
+      (to) => isSameFile(from, to),
+      (to) => linkOrCopy(from, to),
+    );
+    this.#count(isPlaced);
   }
 
   /** Writes a file. Returns false if it already has these bytes. */
@@ -72,17 +74,6 @@ export class DiskSink implements FileSink {
       isPage,
       (target) => hasBytes(target, bytes),
       (target) => writeNew(target, bytes),
-    );
-  }
-
-  /** Makes `path` a hard link of `target`, or else a copy. Returns false if both already have the same bytes. */
-  #link(path: string, target: string): boolean {
-    const from = `${this.root}/${target}`;
-    return this.#place(
-      path,
-      true,
-      (to) => isSameFile(from, to),
-      (to) => linkOrCopy(from, to),
     );
   }
 

@@ -4,27 +4,23 @@
  * consecutive.
  */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
-import { encodingsOf } from '../../pages/compressedPages.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../../pages/envelope.ts';
 import { blockStem, idName, pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
-import type { Encoding, Site } from '../../pages/mirrorOptions.ts';
+import type { Site } from '../../pages/mirrorOptions.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from './servedOrder.ts';
 
 /** Receives files, to write or to compare them. Paths are relative to the output folder (pages/filePaths.ts). */
 export interface FileSink {
-  /**
-   * Receives a page, and the encodings of its compressed files. The page is `head`, `records` (joined by commas) and
-   * the envelope's tail.
-   */
-  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): void;
+  /** Receives a page: `head`, `records` (joined by commas) and the envelope's tail. */
+  page(path: string, head: string, records: Uint8Array): void;
   /** Receives a file that is not a page. */
   file(path: string, bytes: Uint8Array): void;
-  /** Makes the page at `target` and its compressed files available at a second path, too. */
-  link(path: string, target: string, encodings: readonly Encoding[]): void;
+  /** Makes the page at `target` available at a second path, too. */
+  link(path: string, target: string): void;
 }
 
-/** Totals of files, without their compressed copies. A hard link counts as a file, because clients see two files. */
+/** Totals of files. A hard link counts as a file, because clients see two files. */
 interface FileTotals {
   files: number;
   bytes: number;
@@ -83,11 +79,10 @@ function emitList(
 ): void {
   for (const page of pagesOf(total, site)) {
     const path = pagePath(stem, page, site);
-    const encodings = encodingsOf(page, total, site);
     const records = slice(page.offset, Math.min(page.offset + page.limit, total));
     const head = envelopeHead(page, total);
-    sink?.page(path, head, records, encodings);
-    if (secondStem !== undefined) sink?.link(pagePath(secondStem, page, site), path, encodings);
+    sink?.page(path, head, records);
+    if (secondStem !== undefined) sink?.link(pagePath(secondStem, page, site), path);
     const copies = secondStem === undefined ? 1 : 2;
     totals.files += copies;
     totals.bytes += copies * (head.length + records.length + ENVELOPE_TAIL.length);

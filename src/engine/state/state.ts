@@ -213,7 +213,7 @@ async function whyNot(store: Store, settings: string, manifest: string | undefin
   if (basis.manifest !== manifest) return 'the output does not match the cache';
   if (basis.program !== program) return `the cache was written by version ${basis.program}`;
   if (basis.settings !== settings)
-    return 'the layout, the dialect, the page sizes, the lists, the compressed files, the published rows or the range of blocks changed';
+    return 'the layout, the dialect, the page sizes, the lists, the published rows or the range of blocks changed';
   return undefined;
 }
 

@@ -195,7 +195,6 @@ export interface MirrorManifest {
     readonly page_sizes: readonly number[];
     /** True if blocks can be filtered by operation. */
     readonly operation_pages: boolean;
-    readonly compress?: readonly ('br' | 'gz')[];
     /** Public URL of the mirror, with a trailing slash. Set if the build has the option `--site-url`. */
     readonly site_url?: string;
     /** Ledger rows as Parquet files: path and SHA-256 of their list. Set if the build has the option `--parquet`. */

@@ -8,7 +8,7 @@ import type { ServerLimits } from '../../limits.ts';
 import { answerFromLists } from '../../lists/answers.ts';
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { NOT_FOUND_PATH, redirectOf } from '../../pages/fileKinds.ts';
-import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
+import { isPagePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import type { BuiltSite } from '../../pages/mirrorOptions.ts';
 import { type Answer, readFacts, respond } from '../../pages/respond.ts';
 import { errorBody, notFound, RETRY_LATER, shortTarget } from '../http/errorBodies.ts';
@@ -175,10 +175,9 @@ async function sendPlainFile(exchange: Exchange, target: string, { site, files }
   if (redirect !== undefined) return exchange.sendNothing(301, [...REDIRECT, 'location', redirect, 'content-length', '0']);
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return sendNotFound(exchange, target, files);
+  // Builds write pages directly to their paths, and all other files to temporary paths that they then rename. An
+  // incomplete page can be recognised.
   if (isPagePath(path, site.last)) await readFacts(file, path);
-  // Builds write pages and their compressed files directly to their paths, and all other files to temporary paths that
-  // they then rename. An incomplete page can be recognised, but an incomplete compressed file cannot.
-  if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be incomplete, because the build is not finished');
   return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { attempt } from '../../attempt.ts';
 import { InputError, messageOf } from '../../errors.ts';
 import { FormatError } from '../../format/formatVersion.ts';
-import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/filePaths.ts';
+import { MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { type BuiltSite, siteOf } from '../../pages/mirrorOptions.ts';
 import { plainCall } from '../../program.ts';
 
@@ -15,7 +15,7 @@ export class WatchedBuild {
   #site: BuiltSite;
 
   /** Throws an InputError if the folder has no build. */
-  constructor(private readonly dir: string) {
+  constructor(dir: string) {
     this.#path = join(dir, MANIFEST_PATH);
     this.#stamp = this.#stampNow();
     try {
@@ -41,12 +41,6 @@ export class WatchedBuild {
       this.#stamp = stamp;
     }
     return this.#site;
-  }
-
-  /** True while a build writes to the folder, and after a build was killed there. A copied build may have no marker. */
-  isUnfinished(): boolean {
-    const marker = join(this.dir, MARKER_PATH);
-    return statSync(marker, { throwIfNoEntry: false })?.isFile() === true && readFileSync(marker, 'utf8') !== FINISHED;
   }
 
   #stampNow(): string {

@@ -4,7 +4,7 @@ import { byId } from './dom.ts';
 
 const element = byId('settings');
 
-export const settings: Site = { ...JSON.parse(element.textContent ?? ''), compress: [], parquet: false };
+export const settings: Site = { ...JSON.parse(element.textContent ?? ''), parquet: false };
 
 /** Name of the network in Bitcoin Core, such as `main` or `signet`. Undefined if the mirror does not know it. */
 export const NETWORK = element.dataset['network'];

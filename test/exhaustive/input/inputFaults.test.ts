@@ -547,7 +547,7 @@ describe('a file that changes while it is read', () => {
       operations: [1, 0, 0, 0, 0],
       digest: hex('d'),
     };
-    const site = { layout: 'files', dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
+    const site = { layout: 'files', dialect: 'contract', pageSizes: [20, 60], operationPages: true, parquet: false } as const;
     const emit = (txId: string, hash: string) =>
       emitFiles({ ...batch, blocks: [], txIds: Buffer.from(txId) } as never, { ...block, hash }, site as never, undefined);
     expect(() => emit('/../'.padEnd(64, 'a'), hex('b'))).toThrow('cannot be part of a path');

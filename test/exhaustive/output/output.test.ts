@@ -132,12 +132,15 @@ describe('a second full build', () => {
     });
     const paths = inputs.map((path) => join(path.startsWith('/') ? '/' : work, path));
     await testBuild(join(work, 'out'), { inputs: [join(work, 'a')] });
-    // Files that a killed build has left behind must be removed too.
+    // Files that a killed build has left behind, and the compressed pages of earlier versions, must be removed too.
     writeFiles(join(work, 'out/runes/v1'), {
       'blocks/5.json.tmp': '{',
       'transactions/0xab.json.tmp': '{',
       'blocks/77/20/20.json': '{}',
       'blocks/5/zz.json': '{}',
+      'blocks/5/60/0.json.gz': '',
+      [`blocks/0x${hex('block 5')}.json.br`]: '',
+      [`transactions/0x${hex('tx 5 1')}.json.gz`]: '',
     });
     writeFileSync(join(work, 'out/runes/v1/blocks/5.json'), '{"half');
     await testBuild(join(work, 'out'), { inputs: paths, ...options, full: true });
@@ -303,7 +306,7 @@ describe('an invalid id', () => {
   ] as const)('never becomes a path that is written: %s', (_, txId, of) => {
     const root = join(temporaryFolder(), 'a/b/c/d/out');
     mkdirSync(root, { recursive: true });
-    const site = { layout: 'files', dialect: 'hiro', pageSizes: [20], operationPages: false, compress: [], parquet: false } as const;
+    const site = { layout: 'files', dialect: 'hiro', pageSizes: [20], operationPages: false, parquet: false } as const;
     const json = Buffer.from('{"rune":1},');
     const batch = {
       blocks: [of],
