@@ -97,12 +97,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   /** Maximum number of records that one step of a build groups or joins, unless a single block has more (duckdb/blockRanges.ts). */
   listedAtOnce: 1_000_000,
   /**
-   * Number of newest blocks whose spent outputs the state of a build keeps. To build a level (format/levels.ts) of
-   * lists again, a build needs the spent outputs of the level's blocks. A reorganisation below the newest two levels
-   * causes a full build.
-   */
-  spentBlocks: 200,
-  /**
    * A build compares the ids of new transactions with the table of ids (format/sortedTable.ts). If the table has more
    * than this number of entries per new transaction, the build looks up each transaction. Otherwise it reads the
    * complete table, because one look-up takes as long as reading this number of entries.

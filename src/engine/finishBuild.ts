@@ -53,7 +53,7 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
   const { options, state, store } = build;
   const updated = await updateState(build, loaded, rendered);
   const archive = await archiveOf(build, loaded, rendered, updated, () => undefined);
-  await changesOf(build, loaded, updated.blocks, { file: () => undefined });
+  await changesOf(build, loaded, { file: () => undefined });
   const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, updated.etchings.now, state, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks: updated.blocks.counts, wasFull: true };
 }
@@ -76,7 +76,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     const updated = await updateState(build, loaded, rendered);
     const { blocks, etchings } = updated;
     const outdated = await writeDataFiles(build, loaded, blocks, sink);
-    const outdatedChanges = await changesOf(build, loaded, blocks, sink);
+    const outdatedChanges = await changesOf(build, loaded, sink);
     const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
     // Counts the written files of the archive separately, because `othersWritten` does not include them. The manifest
     // counts them.
@@ -153,14 +153,9 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
 }
 
 /** Writes the files of changes (lists/changes.ts). Returns the paths of outdated ones. */
-const changesOf = (
-  { options, state, store, scratch }: OpenBuild,
-  loaded: Loaded,
-  blocks: BlockChanges,
-  sink: Pick<FileSink, 'file'>,
-): Promise<string[]> => {
-  const { out, dryRun, cache, site, limits } = options;
-  return writeChanges({ out, cache: dryRun ? scratch : cache, sink, dialect: site.dialect, limits }, loaded, blocks, state, store);
+const changesOf = ({ options, state, store }: OpenBuild, loaded: Loaded, sink: Pick<FileSink, 'file'>): Promise<string[]> => {
+  const { out, site, limits } = options;
+  return writeChanges({ out, sink, dialect: site.dialect, limits }, loaded, state, store);
 };
 
 /**

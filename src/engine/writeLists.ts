@@ -9,11 +9,11 @@ import { writeBalances } from '../lists/balances.sql.ts';
 import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from '../lists/etchings.sql.ts';
 import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
 import { startReceived } from '../lists/startRows.sql.ts';
-import { forgetSpent, knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
+import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { DocumentWriter } from './archive/documentWriter.ts';
 import { computeDigests, wantedDigests } from './archive/ledgerDigest.ts';
-import { type ArchiveSources, listRecords, planLevels } from './archive/listedRecords.ts';
+import { type ArchiveSources, blocksOfLevels, listRecords, planLevels, readBlocks } from './archive/listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { TableWriter } from './archive/tableWriter.ts';
@@ -109,16 +109,16 @@ export async function writeLists(
   const common = { ...limits.listLevels, tip, lowest, start: point, page, etchings, names };
   if (!hasActivity) return common;
 
-  const listed = await listRecords(plans, blocks, old, maximumLimit(site), scratch, sources, store);
-  const { records } = listed;
-  const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits }, put, store);
+  const levelBlocks = await blocksOfLevels(plans, state, store);
+  const read = await readBlocks(levelBlocks, sources, store);
+  const records = await listRecords(levelBlocks, read, blocks, old, maximumLimit(site), state, store);
+  const activity = await writeActivity(plans, tables?.activity ?? [], { blocks: state.blocks, records, objectSize, limits }, put, store);
   const levels = { limits, old, writer, scratch };
-  // Adds the outputs of the start only if the lowest level is new. A reused lowest level has these outputs already.
-  const added = start !== undefined && plans[0]?.reused.length === 0 ? startReceived(start, state.runes) : undefined;
+  // Adds the outputs of the start only if the lowest level is new. A kept lowest level has these outputs already.
+  const added = start !== undefined && plans[0]?.isKept === false ? startReceived(start, state.runes) : undefined;
   const changes = added === undefined ? records : await withReceived(added, records, store);
   const form = { ...levels, tip, records: changes, runes: state.runes };
-  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, ...sources, listed, start, added }, store) : undefined;
-  if (!hasOutputs) await forgetSpent(state, store);
+  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read, start, added }, store) : undefined;
   const ledgerLists = { ...common, activity, outputs };
   const wanted = out === undefined ? undefined : await wantedDigests(ledgerLists, tables, sources, store);
   const stopping = new AbortController();

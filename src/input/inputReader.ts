@@ -124,17 +124,27 @@ export class InputReader {
   /** Reads the unchanged files that have an affected block. */
   async readRelated(affected: TableWith<'block_height'>): Promise<void> {
     if (this.unchanged.length === 0) return;
-    const { known, store, progress } = this.reading;
-    const rows = await store.rows(
-      `SELECT DISTINCT source FROM ${known.held} WHERE block_height IN (SELECT block_height FROM ${affected}) ORDER BY source`,
-      { source: int },
-    );
-    const holders = new Set(rows.map((row) => row.source));
-    const related = this.unchanged.filter(({ id }) => holders.has(id) && !this.read.has(id));
-    const sources = await this.#readAll(related);
+    const { progress } = this.reading;
+    const related = await this.#holdersOf(affected);
+    const sources = await this.#readAll(related.filter(({ id }) => !this.read.has(id)));
     if (this.runes === undefined && sources.some(({ form }) => isLedger(form))) await this.#updateRunes();
     progress.finish();
     for (const source of sources) await this.#listBlocks(source);
+  }
+
+  /** Reads the unchanged files that have any of `blocks`, even if they were read before. */
+  async readAgain(blocks: TableWith<'block_height'>): Promise<RawSource[]> {
+    return this.#readAll(await this.#holdersOf(blocks));
+  }
+
+  async #holdersOf(blocks: TableWith<'block_height'>): Promise<UnchangedFile[]> {
+    const { known, store } = this.reading;
+    const rows = await store.rows(
+      `SELECT DISTINCT source FROM ${known.held} WHERE block_height IN (SELECT block_height FROM ${blocks}) ORDER BY source`,
+      { source: int },
+    );
+    const holders = new Set(rows.map((row) => row.source));
+    return this.unchanged.filter(({ id }) => holders.has(id));
   }
 
   async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {

@@ -6,7 +6,7 @@
  * Unchanged files are not read again, unless they share a block with a changed file. The shared block must be compared
  * with its copies in all other files.
  */
-import { type Columns, columns, type Table } from '../duckdb/table.ts';
+import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { describeRange } from './blockRange.ts';
 import { BLOCKS_FILE, type BlocksRead, readBlocksFiles } from './blocksRead.ts';
@@ -15,9 +15,10 @@ import { checkTransactions, isOutdated, type KeptBlocks, type KnownTransaction, 
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
-import { type Activity, makeActivity } from './makeActivity.ts';
+import { type Activity, makeActivity, readUnchanged } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
 import type { StartRows } from './readStart.ts';
+import type { Runes } from './runesTable.ts';
 
 /** Input that was read. Its transactions are not checked yet. */
 export interface ReadInput
@@ -51,6 +52,11 @@ export interface Loaded
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Files that were read, by file number. */
   readonly read: InputReader['read'];
+  /**
+   * Reads the records and spent outputs of blocks that are not `affected`. `runes` has all runes. Call it after the state
+   * was updated.
+   */
+  readUnchanged(blocks: TableWith<'block_height'>, runes: Runes): Promise<Pick<Activity, 'records' | 'spent'>>;
   /**
    * Returns the name of a Parquet file that changed after its check. Rendering reads these files again, and would
    * render records that were not checked.
@@ -116,7 +122,8 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
     return {
       ...blocksRead,
       ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, startRows, outdated },
-      read: reader.read,
+      read: new Map(reader.read),
+      readUnchanged: (blocks, all) => orChanged(selection, reader, () => readUnchanged(reader, blocks, all)),
       files: found.length,
       filesRead: reader.read.size,
       hasChanges: outdated.length > 0,

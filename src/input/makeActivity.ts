@@ -15,7 +15,7 @@ import { assembleSavedResponses } from './savedResponses.ts';
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
 /** Columns of outputs that blocks spend. `output` is an outpoint, `txid:vout`. `address` is NULL without an address. */
-export const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
+const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
 
 /** Records of the affected blocks (loadInput.ts). */
 export interface Activity {
@@ -41,27 +41,65 @@ export interface LedgerRows {
 export async function makeActivity(reader: InputReader, affected: TableWith<'block_height'>): Promise<Activity> {
   const { sources, runes, holds, reading } = reader;
   const { store } = reading;
-  const isAffected = `block_height IN (SELECT block_height FROM ${affected})`;
+  const isAffected = isIn(affected);
   const spent = await listSpent(sources, isAffected, store);
+  const { all, held, notices } = await joinSources({ sources, runes, holds }, affected, canonicalRecords, reading);
+  // Usually every block that was read is affected. Then the view needs no filter.
+  const others = await store.number(`SELECT count(*) AS number FROM ${holds} WHERE NOT ${isAffected}`);
+  const filter = others > 0 ? `WHERE ${isAffected}` : '';
+  const records = await store.view('activity', RECORDS, `SELECT * FROM (${all}) ${filter}`);
+  const rows = await listRows(reader, held);
+  return { records, held, spent, rows, notices };
+}
+
+/**
+ * Reads the files of blocks that no file of this build changes, and returns the records of these blocks, each from one
+ * file. `runes` has all runes. Call it after the state has the blocks of this build.
+ */
+export async function readUnchanged(
+  reader: InputReader,
+  blocks: TableWith<'block_height'>,
+  runes: Runes,
+): Promise<Pick<Activity, 'records' | 'spent'>> {
+  const { known, store } = reader.reading;
+  const sources = await reader.readAgain(blocks);
+  const spent = await listSpent(sources, isIn(blocks), store);
+  const { all, held } = await joinSources({ sources, runes, holds: known.held }, blocks, recordsInAnyOrder, reader.reading);
+  const chosen = `SELECT (min(source), block_height) FROM ${held} WHERE records > 0 GROUP BY block_height`;
+  return { records: await store.view('unchanged', RECORDS, `SELECT * FROM (${all}) WHERE (source, block_height) IN (${chosen})`), spent };
+}
+
+const isIn = (blocks: TableWith<'block_height'>): string => `block_height IN (SELECT block_height FROM ${blocks})`;
+
+interface Joinable {
+  readonly sources: readonly RawSource[];
+  readonly runes: Runes | undefined;
+  /** Blocks of the files of `sources`, and maybe of others. */
+  readonly holds: TableWith<keyof typeof HELD>;
+}
+
+/** Joins the records of sources. Lists the files of each of `blocks`. The records may also be of other blocks. */
+async function joinSources(
+  { sources, runes, holds }: Joinable,
+  blocks: TableWith<'block_height'>,
+  recordsOf: typeof recordsInAnyOrder,
+  reading: Reading,
+): Promise<Pick<Activity, 'held' | 'notices'> & { readonly all: string }> {
+  const { store } = reading;
   const relations: Records[] = [];
   const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
-  for (const source of direct) relations.push(await canonicalRecords(source, runes, reading));
+  for (const source of direct) relations.push(await recordsOf(source, runes, reading, blocks));
   const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
-  const held = await store.table('held', HELD, `SELECT * FROM ${holds} WHERE source IN (${ids.join(', ') || 'NULL'}) AND ${isAffected}`);
+  const held = await store.table('held', HELD, `SELECT * FROM ${holds} WHERE source IN (${ids.join(', ') || 'NULL'}) AND ${isIn(blocks)}`);
   const envelopes = sources.filter((s) => s.form === 'envelope');
-  const saved = envelopes.length === 0 ? undefined : await assembleSavedResponses(envelopes, affected, store);
+  const saved = envelopes.length === 0 ? undefined : await assembleSavedResponses(envelopes, blocks, store);
   if (saved !== undefined) {
     relations.push(saved.records);
     await store.run(`INSERT INTO ${held} SELECT source, block_height, block_hash, count(*) FROM ${saved.records} GROUP BY ALL`);
   }
   const columns = Object.keys(RECORDS).map((c) => `"${c}"`);
   const all = relations.map((relation) => `SELECT ${columns.join(', ')} FROM ${relation}`).join(' UNION ALL ');
-  // Usually every block that was read is affected. Then the view needs no filter.
-  const others = await store.number(`SELECT count(*) AS number FROM ${holds} WHERE NOT ${isAffected}`);
-  const filter = others > 0 ? `WHERE ${isAffected}` : '';
-  const records = await store.view('activity', RECORDS, `SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
-  const rows = await listRows(reader, held);
-  return { records, held, spent, rows, notices: saved?.notices ?? [] };
+  return { all: all === '' ? NO_RECORDS : all, held, notices: saved?.notices ?? [] };
 }
 
 /**
@@ -112,9 +150,8 @@ function listSpent(sources: readonly RawSource[], isAffected: string, store: Sto
  * scattered, the relation is a view. For all other files it is a table, which is sorted if the blocks are scattered.
  */
 async function canonicalRecords(source: RawSource, runes: Runes | undefined, reading: Reading): Promise<Records> {
-  const { range, store } = reading;
-  const all = runes !== undefined && isLedger(source.form) ? ledgerSelect(source, runes) : canonicalSelect(source);
-  const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
+  const { store } = reading;
+  const select = selectOf(source, runes, reading);
   const heights = `(SELECT ${canonicalCell(source, 'block_height')} AS block_height FROM ${source.relation})`;
   if (source.isView && (await isClustered(heights, reading))) return store.view('canonical', RECORDS, select);
   const table = await store.table('canonical', RECORDS, `${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
@@ -124,4 +161,24 @@ async function canonicalRecords(source: RawSource, runes: Runes | undefined, rea
   const sorted = await store.table('canonical', RECORDS, `SELECT * FROM ${table} ORDER BY ${SERVED_ORDER}`);
   await store.run(`DROP TABLE ${table}`);
   return sorted;
+}
+
+function selectOf(source: RawSource, runes: Runes | undefined, { range }: Reading): string {
+  const all = runes !== undefined && isLedger(source.form) ? ledgerSelect(source, runes) : canonicalSelect(source);
+  return range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
+}
+
+/** Like `canonicalRecords`, for records that are not rendered. Of files that are no Parquet, takes only `blocks`. */
+async function recordsInAnyOrder(
+  source: RawSource,
+  runes: Runes | undefined,
+  reading: Reading,
+  blocks: TableWith<'block_height'>,
+): Promise<Records> {
+  const { store } = reading;
+  const select = selectOf(source, runes, reading);
+  if (source.isView) return store.view('canonical', RECORDS, select);
+  const table = await store.table('canonical', RECORDS, `SELECT * FROM (${select}) WHERE ${isIn(blocks)}`);
+  await store.run(`DROP TABLE ${source.relation}`);
+  return table;
 }

@@ -1,24 +1,19 @@
 /**
- * Writes the lists of activity of an archive (activity.ts). A record has a row for each list that it belongs to. The
- * rows of the listed records (engine/archive/listedRecords.ts) are merged with the lists of the levels that a build
- * reuses (format/levels.ts).
+ * Writes the lists of activity of an archive (activity.ts). A listed record (engine/archive/listedRecords.ts) has a row
+ * for each list that it belongs to.
  */
 import { readDoubles } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
-import { Cursor } from '../engine/archive/cursor.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { reusedLevels } from '../engine/archive/makeLevels.ts';
 import type { PutFile } from '../engine/archive/segmentWriter.ts';
-import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
-import { entriesOf, PointerWriter, pointersOf, TableWriter } from '../engine/archive/tableWriter.ts';
+import { PointerWriter, TableWriter } from '../engine/archive/tableWriter.ts';
 import type { LevelRange } from '../format/levels.ts';
 import type { ActivityLevel } from '../format/listTables.ts';
-import type { TableEntry } from '../format/sortedTable.ts';
 import type { Limits, WorkLimits } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { headEntries, LISTED, POINTERS_PER_BLOCK, type Pointer } from './activity.ts';
+import { headEntries, LISTED, POINTERS_PER_BLOCK } from './activity.ts';
 
 interface ActivityForm extends RowsForm {
   readonly blocks: PackedBlocks;
@@ -27,10 +22,10 @@ interface ActivityForm extends RowsForm {
   readonly objectSize: number;
 }
 
-/** Writes the levels that changed since the last build. Returns all levels. */
+/** Writes the levels that changed since the last build, which had the levels `before`. Returns all levels. */
 export async function writeActivity(
   plans: readonly LevelPlan[],
-  old: StoredArchive | undefined,
+  before: readonly ActivityLevel[],
   form: ActivityForm,
   put: PutFile,
   store: Store,
@@ -39,23 +34,17 @@ export async function writeActivity(
   const levels: ActivityLevel[] = [];
   for (const plan of plans) {
     const begin = await bytesBelow(plan.first, form.blocks, store);
-    const reused = (old?.root.lists?.activity ?? []).filter(({ heads }) => reusedLevels(plan, [heads]).length > 0);
-    if (plan.isSame) {
-      for (const level of reused) levels.push({ ...level, begin });
+    if (plan.isKept) {
+      for (const level of before) if (level.heads.first === plan.first) levels.push({ ...level, begin });
       continue;
     }
-    const parts: OldLists[] = [];
     const rows = new ActivityRows(plan, begin, form, store);
     const heads = new TableWriter(objectSize, form.limits, put);
     const pointers = new PointerWriter(objectSize, put);
     try {
-      for (const level of reused) {
-        if (old !== undefined) parts.push(new OldLists(old, level, (await bytesBelow(level.heads.first, form.blocks, store)) - begin));
-      }
-      await merge(rows, parts, heads, pointers);
+      await writeRows(rows, heads, pointers);
     } finally {
       await rows.close();
-      for (const part of parts) part.close();
     }
     const table = heads.finish(plan);
     if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(plan) });
@@ -63,77 +52,16 @@ export async function writeActivity(
   return levels;
 }
 
-/** Writes the lists of a level, each from new rows and from its lists in the reused levels (`parts`, lowest first). */
-async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
+/** Writes the lists of a level. */
+async function writeRows(rows: ActivityRows, heads: TableWriter, pointers: PointerWriter): Promise<void> {
   await rows.start();
-  for (let lists = 0; ; lists += 1) {
+  for (let lists = 0; rows.upper !== Number.POSITIVE_INFINITY; lists += 1) {
     if (lists % POINTERS_PER_BLOCK === 0) await yieldNow();
-    let { upper, lower } = rows;
-    for (const { entry } of parts) {
-      if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
-        [upper, lower] = [entry.key, entry.height];
-    }
-    if (upper === Number.POSITIVE_INFINITY) return;
+    const { upper, lower } = rows;
     const position = pointers.total;
-    for (let below = parts.length; below >= 0; below -= 1) {
-      const last = parts[below - 1]?.last ?? -1;
-      // A list begins with its newest record. So for each reused level, from the highest down, first adds the rows of
-      // blocks above this level, and then the pointers that this level has for the list.
-      const waiting = rows.copy(upper, lower, last, pointers);
-      if (waiting !== undefined) await waiting;
-      if (below > 0) await parts[below - 1]?.copy(upper, lower, pointers);
-    }
+    const waiting = rows.copy(upper, lower, pointers);
+    if (waiting !== undefined) await waiting;
     for (const entry of headEntries({ upper, lower }, { position, count: pointers.total - position })) heads.add(entry);
-  }
-}
-
-/** The lists of a level of the last build, ascending by key. */
-class OldLists {
-  readonly #entries: Cursor<TableEntry>;
-  readonly #pointers: Cursor<Pointer>;
-  /** The highest block of the level. */
-  readonly last: number;
-  #position = 0;
-
-  constructor(
-    old: StoredArchive,
-    { heads, pointers }: ActivityLevel,
-    /**
-     * Size in bytes of the pages in the new level whose blocks are below the reused level. The positions in the reused
-     * level's pointers grow by this size, because positions count bytes from the first page of a level.
-     */
-    private readonly shift: number,
-  ) {
-    this.#entries = new Cursor(entriesOf(old, heads));
-    this.#pointers = new Cursor(pointersOf(old, pointers));
-    this.last = heads.last;
-    this.#entries.next();
-  }
-
-  /** Current entry of the level's table of heads. Undefined after the last entry. */
-  get entry(): TableEntry | undefined {
-    return this.#entries.current;
-  }
-
-  /** Copies the pointers of the list with this key, if the level has the list. */
-  async copy(upper: number, lower: number, to: PointerWriter): Promise<void> {
-    for (; this.entry?.key === upper && this.entry.height === lower; this.#entries.next()) {
-      const { first, count } = this.entry;
-      if (first !== this.#position) throw new ChangedArchiveError('a list of the archive was changed since the last build');
-      for (let i = 0; i < count; i += 1) {
-        if (i % POINTERS_PER_BLOCK === 0) await yieldNow();
-        this.#pointers.next();
-        const pointer = this.#pointers.current;
-        if (pointer === undefined) throw new ChangedArchiveError('a list of the archive was changed since the last build');
-        to.add(pointer.position + this.shift, pointer.length, pointer.record);
-      }
-      this.#position += count;
-    }
-  }
-
-  close(): void {
-    this.#entries.close();
-    this.#pointers.close();
   }
 }
 
@@ -164,13 +92,13 @@ interface RowsForm {
 }
 
 /** Columns of a row. The first two are the key. */
-const COLUMNS = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'];
+const COLUMNS = ['upper', 'lower', '"position"', 'length', 'in_page'];
 
 /** The values of each of COLUMNS in some rows. */
-type Chunk = readonly [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
+type Chunk = readonly [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
 
 const none = new Float64Array();
-const NO_ROWS: Chunk = [none, none, none, none, none, none];
+const NO_ROWS: Chunk = [none, none, none, none, none];
 
 /** Rows of a level, ascending by key of the list. A list has a row for each of its listed records, newest first. */
 class ActivityRows {
@@ -198,16 +126,16 @@ class ActivityRows {
   }
 
   /**
-   * Adds the rows of a list in blocks above the height `above` to `pointers`, beginning with the current row. Returns a
-   * promise if more rows must first be read from DuckDB.
+   * Adds the rows of a list to `pointers`, beginning with the current row. Returns a promise if more rows must first be
+   * read from DuckDB.
    */
-  copy(upper: number, lower: number, above: number, pointers: PointerWriter): Promise<void> | void {
-    const [uppers, lowers, heights, positions, lengths, inPages] = this.#chunk;
+  copy(upper: number, lower: number, pointers: PointerWriter): Promise<void> | void {
+    const [uppers, lowers, positions, lengths, inPages] = this.#chunk;
     let row = this.#row;
-    for (; uppers[row] === upper && lowers[row] === lower && (heights[row] ?? 0) > above; row += 1)
+    for (; uppers[row] === upper && lowers[row] === lower; row += 1)
       pointers.add(positions[row] ?? 0, lengths[row] ?? 0, inPages[row] ?? 0);
     this.#row = row;
-    if (row > 0 && row === uppers.length) return this.#nextChunk().then(() => this.copy(upper, lower, above, pointers));
+    if (row > 0 && row === uppers.length) return this.#nextChunk().then(() => this.copy(upper, lower, pointers));
   }
 
   async #nextChunk(): Promise<void> {
@@ -241,6 +169,6 @@ async function* chunksOf({ first, last }: LevelRange, begin: number, { records, 
   };
   for await (const chunk of sortedRows(sorted, limits, store)) {
     const values = (column: number) => readDoubles(chunk, column);
-    yield [values(0), values(1), values(2), values(3), values(4), values(5)];
+    yield [values(0), values(1), values(2), values(3), values(4)];
   }
 }

@@ -10,13 +10,12 @@ import { readLines } from '../duckdb/readFilesSql.ts';
 import type { UnsortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
-import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
-import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { type LevelForm, reusedLevels, writeTexts } from '../engine/archive/makeLevels.ts';
+import { findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
+import { keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
+import { type LevelForm, writeTexts } from '../engine/archive/makeLevels.ts';
 import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { countCrossing } from '../limits.ts';
-import { yieldNow } from '../yieldNow.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, partsOf } from './balanceChanges.sql.ts';
 import { isPairKey, pairKey, parseHoldersHead, parseTotal } from './balances.ts';
 import { runeKey } from './etchings.ts';
@@ -28,27 +27,20 @@ export interface BalanceForm extends LevelForm<'addresses' | 'holders'>, RowForm
 
 /** Writes the levels (format/levels.ts) that changed since the last build. Returns all levels. */
 export async function writeBalances(plans: readonly LevelPlan[], form: BalanceForm, store: Store): Promise<BalanceTables> {
-  const lists = form.old?.root.lists;
-  const before = lists?.balances;
+  const before = form.old?.root.lists?.balances;
   const ranked = lastRanked(form.tip, form.limits.listLevels);
-  const wasRanked = lastRanked(lists?.tip ?? -1, form.limits.listLevels);
   const addresses: DocumentLevel[] = [];
   const holders: HolderLevel[] = [];
   const rows = new BalanceRows(form, store);
   await rows.begin();
   const write = (kind: 'addresses' | 'holders', plan: LevelPlan, unsorted: UnsortedRows) =>
     writeTexts(form.writer(kind, plan), plan, unsorted, form.limits, store);
-  let isSame = true;
   for (const plan of plans) {
-    // Levels up to height `ranked` must have complete lists. Higher levels may have marks instead ("Holders" in
-    // balances.ts). So a level changes if its last block is at or below `ranked` in only one of the two builds, this
-    // build and the last. All levels above a changed level change, too.
-    isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
-    const known = reusedLevels(plan, before?.addresses);
-    let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
-    if (isSame) rows.keep(level);
+    let level: KnownLevel = { addresses: keptLevel(plan, before?.addresses), holders: keptLevel(plan, before?.holders) };
+    if (plan.isKept) rows.keep(level);
     else {
-      await rows.add(plan, known, plan.last <= ranked);
+      // Higher levels may have marks instead of complete lists ("Holders" in balances.ts).
+      await rows.add(plan, plan.last <= ranked);
       const byAddress = await write('addresses', plan, await rows.addressRows());
       const byRune = await write('holders', plan, await rows.holderRows());
       const belowZero = await rows.belowZero();
@@ -110,18 +102,16 @@ const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
 /**
- * Returns SQL that selects the newest or the oldest row of each pair of address and rune in `rows`. The SQL joins
- * instead of aggregating, because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
+ * Returns SQL that selects the newest row of each pair of address and rune in `rows`. The SQL joins instead of
+ * aggregating, because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
-const extreme = (which: 'newest' | 'oldest', rows: string): string => {
-  // A row of a newer level hides the pair's rows of older levels. Rows of level 0, the lowest, hide no rows, so
-  // `others` does not need them. To omit them saves time, because level 0 has the most rows.
-  const [others, compare] = which === 'newest' ? [`FROM (${rows}) WHERE level > 0`, '>'] : [rows, '<'];
-  return `FROM (${rows}) AS r ANTI JOIN (${others}) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level ${compare} r.level`;
-};
+const newest = (rows: string): string =>
+  // A row of a newer level hides the pair's rows of older levels. Rows of level 0, the lowest, hide no rows, so the right
+  // side does not need them. To omit them saves time, because level 0 has the most rows.
+  `FROM (${rows}) AS r ANTI JOIN (FROM (${rows}) WHERE level > 0) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level > r.level`;
 
 /**
- * Makes the rows of levels, the lowest level first. `keep` reuses a level of the last build, and `add` makes a new
+ * Makes the rows of levels, the lowest level first. `keep` takes a level of the last build, and `add` makes a new
  * level. After an added level, all higher levels must be added, too.
  */
 class BalanceRows {
@@ -147,7 +137,6 @@ class BalanceRows {
       'level_pairs',
       'level_runes',
       'listed_changes',
-      'pair_parts',
       'pairs_below',
       'list_parts',
       'whole_lists',
@@ -165,14 +154,14 @@ class BalanceRows {
   }
 
   /**
-   * Adds a level with the pairs of reused levels and of listed records. `isRanked` is false for the newest levels.
-   * Builds write these levels again every few blocks, so they may have marks instead of long lists of holders.
+   * Adds a level with the pairs of listed records. `isRanked` is false for the newest levels. Builds write these levels
+   * again every few blocks, so they may have marks instead of long lists of holders.
    */
-  async add(range: LevelRange, reused: readonly DocumentLevel[], isRanked: boolean): Promise<void> {
+  async add(range: LevelRange, isRanked: boolean): Promise<void> {
     const { listPage: page } = this.form.limits;
     this.#levels.push(undefined);
     const level = this.#level;
-    await this.#addPairs(range, reused);
+    await this.#addPairs(range);
     await this.store.run(`
       INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
         sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM level_pairs WHERE level = ${level} AND units <> before GROUP BY level, ordinal;
@@ -185,40 +174,22 @@ class BalanceRows {
     if (long > 0) countCrossing('listPage');
   }
 
-  async #addPairs({ first, last }: LevelRange, reused: readonly DocumentLevel[]): Promise<void> {
-    const level = this.#level;
+  async #addPairs({ first, last }: LevelRange): Promise<void> {
     await this.store.run(`
       CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.form)}) JOIN ${this.form.etchings} USING (id);
-      CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
       CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
-    await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
     await this.#load('pairs_below', 'address', this.#listedBelow());
-    const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
-    // The column `level` orders the rows: a reused level has a higher number than the levels below it, and listed
-    // changes have the highest number. So `extreme` finds the newest balance of a pair. The new rows are first put into
-    // another table, because a statement that inserts into a table that it reads may also read the rows that it
-    // inserts.
+    const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below) SEMI JOIN listed_changes USING (address, ordinal)`;
+    // The new rows are first put into another table, because a statement that inserts into a table that it reads may also
+    // read the rows that it inserts.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE new_pairs AS
-      SELECT ${level + reused.length} AS level, address, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
+      SELECT ${this.#level} AS level, address, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT address, ordinal, coalesce(b.units, '0') AS before,
           ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}
         FROM listed_changes AS c LEFT JOIN (
-          SELECT address, ordinal, units, ${partsOf('units')} FROM (${extreme('newest', known)})) AS b USING (address, ordinal));
-      INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'} FROM new_pairs;
+          SELECT address, ordinal, units, ${partsOf('units')} FROM (${newest(known)})) AS b USING (address, ordinal));
+      INSERT INTO level_pairs FROM new_pairs;
       DROP TABLE new_pairs`);
-    if (reused.length === 0) return;
-    await this.store.run(`INSERT INTO level_pairs SELECT ${level}, address, ordinal, newest.units, oldest.before
-      FROM (${extreme('newest', 'FROM pair_parts')}) AS newest JOIN (${extreme('oldest', 'FROM pair_parts')}) AS oldest USING (address, ordinal)`);
-  }
-
-  async *#reusedPairs(reused: readonly DocumentLevel[]): AsyncGenerator<Loaded> {
-    const { old } = this.form;
-    if (old === undefined) return;
-    for (const [i, known] of reused.entries())
-      for (const document of documentsOf(old, known)) {
-        await yieldNow();
-        yield { level: this.#level + i, ...balancesIn(document) };
-      }
   }
 
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
@@ -287,11 +258,7 @@ class BalanceRows {
    * Inserts entries into a table of pairs. `subject` is the column with the document's address or ordinal, which is the
    * same for all entries of the document.
    */
-  async #load(
-    table: 'pair_parts' | 'pairs_below' | 'list_parts',
-    subject: 'address' | 'ordinal',
-    rows: AsyncIterable<Loaded>,
-  ): Promise<void> {
+  async #load(table: 'pairs_below' | 'list_parts', subject: 'address' | 'ordinal', rows: AsyncIterable<Loaded>): Promise<void> {
     const lines = await writeLines(join(this.form.scratch, 'entries.ndjson'), async (to) => {
       for await (const { level, subject: name, entries } of rows)
         if (entries.length > 0) to.add(`{"level":${level},"subject":${JSON.stringify(name)},"entries":[${entries.join()}]}`);
@@ -358,7 +325,7 @@ class BalanceRows {
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
       SELECT ${rank} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value
-      FROM (${extreme('newest', `FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)})
+      FROM (${newest(`FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)})
       JOIN balance_runes USING (ordinal) ${addresses} WHERE ${isAbove('units')} ORDER BY rank, strlen(units) DESC, units DESC, ${other};
       CREATE OR REPLACE TEMP TABLE list_starts AS SELECT rank, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY rank`);
   }

@@ -1,80 +1,40 @@
-/**
- * Lists of the runes, addresses and outputs that the newest blocks touched, from which the files of changes are made
- * (changes.sql.ts). Only a fixed number of blocks below the tip has files. If a reorganisation lowers the tip, older
- * blocks are among these and need files again. So more blocks have lists than files. The lists of a block are in a file
- * of the cache folder instead of the state, because most builds read only the lists of new blocks.
- */
+/** Lists the runes, addresses and outputs that blocks touched, for the files of changes (changes.sql.ts). */
 import { createHash } from 'node:crypto';
-import { lstatSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { makeFolder } from '../disk/makeFolder.ts';
-import { readRegularFile } from '../disk/regularFile.ts';
-import { hasBytes, replaceFile, writeNew } from '../disk/replaceFile.ts';
-import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
-import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
+import { flag, int, type Store, text } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import type { BlockInput } from '../engine/archive/listedRecords.ts';
 import { JSON_TEXT, needsEscapes } from '../engine/render/renderRecordSql.ts';
-import type { StateTables } from '../engine/state/state.ts';
-import type { BlockChanges } from '../engine/state/updateState.ts';
 import { groupBy } from '../groupBy.ts';
-import type { Loaded } from '../input/loadInput.ts';
 import { countCrossing, type Limits } from '../limits.ts';
 import { TOUCHED } from './changes.ts';
 
-type ListLimits = Pick<Limits, 'changesBlocks' | 'changesEntries' | 'spentBlocks' | 'listedAtOnce'>;
-
-/**
- * Folder of lists in the cache folder. A file has a line for each list of a block. The name of a file is its SHA-256.
- */
-const FOLDER = 'touched';
+type ListLimits = Pick<Limits, 'changesEntries' | 'listedAtOnce'>;
 
 export const digestOf = (content: string): string => createHash('sha256').update(content).digest('hex');
 
-/**
- * Returns the lists of a block in the order of TOUCHED, each as JSON. Throws a ChangedArchiveError if the file is
- * missing or damaged.
- */
-export function readLists(cache: string, digest: string): string[] {
-  const path = join(cache, FOLDER, digest);
-  const isFile = lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
-  const content = isFile ? readRegularFile(path).toString() : '';
-  if (digestOf(content) !== digest) throw new ChangedArchiveError(`the cache no longer has the file ${FOLDER}/${digest}`);
-  return content.split('\n');
+/** The lists of a block, in the order of TOUCHED, each as JSON. `cut` has the kinds of the lists that are not complete. */
+export interface TouchedLists {
+  readonly lists: readonly string[];
+  readonly cut: readonly string[];
 }
 
-/**
- * Replaces the lists of changed blocks, and removes the lists of old blocks. Keeps the files that the last build
- * needed, because the state of the last build stays valid if this build is killed.
- */
-export async function updateTouched(
-  cache: string,
+/** Yields the lists of blocks with their heights. */
+export async function* touchedBy(
+  blocks: TableWith<'block_height' | 'records'>,
+  read: BlockInput,
   limits: ListLimits,
-  { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
-  { written, replaced }: Pick<BlockChanges, 'written' | 'replaced'>,
-  { blocks, touched }: StateTables,
   store: Store,
-): Promise<void> {
-  const folder = join(cache, FOLDER);
-  makeFolder(folder);
-  const known = new Set((await store.rows(`SELECT digest FROM ${touched}`, { digest: text })).map(({ digest }) => digest));
-  for (const name of readdirSync(folder)) if (!known.has(name)) rmSync(join(folder, name), { recursive: true });
-  const newest = `(SELECT block_height FROM ${blocks} ORDER BY block_height DESC LIMIT ${limits.changesBlocks + limits.spentBlocks})`;
-  await store.run(`DELETE FROM ${touched} WHERE block_height IN (SELECT block_height FROM ${replaced}) OR block_height NOT IN ${newest}`);
+): AsyncGenerator<readonly [height: number, lists: TouchedLists]> {
   await store.run(JSON_TEXT);
   // A block may spend more outputs than it has records.
-  const spends = `SELECT block_height, count(*) AS spends FROM ${spent} WHERE block_height IN ${newest} GROUP BY block_height`;
-  const added = `SELECT block_height, records + coalesce(spends, 0) AS size FROM ${written} LEFT JOIN (${spends}) USING (block_height)
-    WHERE block_height IN ${newest}`;
-  for (const portion of await portionsOf(added, limits, store)) {
-    const rows = [...(await listsOf(portion, limits, { kept, spent }, store))].map(([height, lists]) => {
-      const content = TOUCHED.map((kind) => lists.find((list) => list.kind === kind)?.list ?? '[]').join('\n');
-      const [bytes, digest] = [Buffer.from(content), digestOf(content)];
-      const path = join(folder, digest);
-      if (!hasBytes(path, bytes)) replaceFile(path, (temporary) => writeNew(temporary, bytes));
+  const spends = `SELECT block_height, count(*) AS spends FROM ${read.spent} GROUP BY block_height`;
+  const sizes = `SELECT block_height, records + coalesce(spends, 0) AS size FROM ${blocks} LEFT JOIN (${spends}) USING (block_height)`;
+  for (const portion of await portionsOf(sizes, limits, store)) {
+    for (const [height, lists] of await listsOf(portion, limits, read, store)) {
       const cut = lists.filter(({ is_cut }) => is_cut).map(({ kind }) => kind);
       if (cut.length > 0) countCrossing('changesEntries');
-      return `(${height}, ${literal(digest)}, ${literal(cut.join())})`;
-    });
-    await store.run(`INSERT INTO ${touched} VALUES ${rows.join(', ')}`);
+      yield [height, { lists: TOUCHED.map((kind) => lists.find((list) => list.kind === kind)?.list ?? '[]'), cut }];
+    }
   }
 }
 
@@ -102,7 +62,7 @@ async function portionsOf(blocks: string, { listedAtOnce }: Pick<Limits, 'listed
 async function listsOf(
   { heights, most }: Portion,
   { changesEntries }: Pick<Limits, 'changesEntries'>,
-  { kept, spent }: Pick<Loaded, 'kept' | 'spent'>,
+  { kept, spent }: BlockInput,
   store: Store,
 ) {
   const isIn = `WHERE block_height IN (${heights})`;

@@ -13,11 +13,11 @@ export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, b
 
 /**
  * Kinds of the rows from which a list is written. Rows with the same key are sorted by these numbers. In a COUNT row,
- * `first` is the number of made outputs. Only a list with more than a page of rows has such a row. In a LESS row,
- * `first` is the number of cancelled outputs. In a GROUP row, the text is the number of outputs removed from one page.
- * A row of another kind is about one output (outputsOfAddress.sql.ts).
+ * `first` is the number of made outputs. Only a list with more than a page of rows has such a row. In a GROUP row, the
+ * text is the number of outputs removed from one page. A row of another kind is about one output
+ * (outputsOfAddress.sql.ts).
  */
-export const [COUNT, LESS, GROUP, REMOVED, MADE, CANCELLED, PLACED] = [0, 1, 2, 3, 4, 5, 6];
+export const [COUNT, GROUP, REMOVED, MADE, PLACED] = [0, 1, 2, 3, 4];
 
 /** Rows of a level, sorted by key, then by kind, and then by their position in the list. */
 export class ListRows {

@@ -1,38 +1,23 @@
 /**
  * Writes the lists of unspent outputs by address (lists/unspentOutputs.ts), level by level, the lowest first. Streams
  * each list, so that at most one page of a list is in memory.
- *
- * A level may join levels of the last build. Then each list begins with the outputs of new blocks. The outputs of the
- * reused levels follow, the newest level first, without the outputs that the joined level spends. Each part is already
- * sorted by descending height, so the joined list needs no sorting.
  */
 import { join } from 'node:path';
-import { type LineFile, writeLines } from '../disk/lineFile.ts';
+import { writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import type { Store } from '../duckdb/store.ts';
-import { Cursor } from '../engine/archive/cursor.ts';
-import { documentsOf, findRanges, onlyKey, type StoredDocument } from '../engine/archive/documentWriter.ts';
+import { documentsOf, findRanges, onlyKey } from '../engine/archive/documentWriter.ts';
 import { type LevelForm, type LevelWriter, linesIn, writeLevel } from '../engine/archive/makeLevels.ts';
-import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
 import { pageKey, separatorOf } from '../format/documentKeys.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import { countCrossing } from '../limits.ts';
-import { bytesOf, CANCELLED, COUNT, GROUP, LESS, ListRows, MADE, PLACED, REMOVED, textOf } from './outputRows.sql.ts';
-import {
-  ABOVE_HEIGHTS,
-  type AddressDocument,
-  outpointOf,
-  parseAddress,
-  removalKey,
-  renderAddressHead,
-  SPENT,
-  sortKeyOf,
-} from './unspentOutputs.ts';
+import { bytesOf, COUNT, GROUP, ListRows, MADE, PLACED, REMOVED, textOf } from './outputRows.sql.ts';
+import { ABOVE_HEIGHTS, removalKey, renderAddressHead, SPENT, sortKeyOf } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
-  /** Levels of outputs by outpoint that this build reuses from the last build: kept, or joined to longer levels. */
+  /** Levels of outputs by outpoint that this build keeps from the last build. */
   readonly known: readonly DocumentLevel[];
-  /** SQL that selects `output` and `block_height` of all outputs that the last build does not have. */
+  /** SQL that selects `output` and `block_height` of all outputs of the other levels. */
   readonly heights: string;
   readonly ranges: readonly LevelRange[];
 }
@@ -42,9 +27,6 @@ export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
  * keys (`sortKeySql`) of its outputs.
  */
 type AddPage = (key: string, page: number, start: string) => void;
-
-/** SQL that selects no rows, for a level without cancelled outputs (LevelRows). */
-const NONE = `SELECT NULL::VARCHAR AS key, NULL::VARCHAR AS "output", NULL::VARCHAR AS sort LIMIT 0`;
 
 /** Lower bound of the sort keys of a list's first page. It sorts before every sort key. */
 const FIRST_START = '0';
@@ -56,19 +38,12 @@ export const sortKeySql = (height: string, output: string): string =>
 /** SQL that selects the outputs that a level makes and spends. `key` is the key of the address's list. */
 export interface LevelRows {
   /**
-   * Outputs that new blocks make and that the level does not spend. An output has one row with all its runes, or a row
-   * for each rune. Columns: `key`, `sort` (the sort key), `text` (a value of the list), and `number` and `id` of the
-   * rune.
+   * Outputs that the level makes and does not spend. An output has one row with all its runes, or a row for each rune.
+   * Columns: `key`, `sort` (the sort key), `text` (a value of the list), and `number` and `id` of the rune.
    */
   readonly made: string;
-  /**
-   * Outputs of lower levels that the level spends. Columns: `key`, `output`, `first` (lowest height of the lower level)
-   * and `page`. Only rows from documents whose keys contain both `first` and `page` (`removalKey`) have these two
-   * values. In other rows they are NULL.
-   */
+  /** Outputs of lower levels that the level spends. Columns: `key` and `output`. */
   readonly removed: string;
-  /** Outputs of reused levels that the joined level spends: `key`, `output`, `sort`. Undefined without such outputs. */
-  readonly cancelled: string | undefined;
 }
 
 export class AddressOutputs {
@@ -109,18 +84,10 @@ export class AddressOutputs {
     return lines.count;
   }
 
-  /**
-   * Writes a level that joins the `reused` levels. Returns the level of each kind of document, or undefined for a kind
-   * without documents. Throws a ChangedArchiveError when documents of the last build contradict each other.
-   */
-  async write(
-    range: LevelRange,
-    reused: readonly DocumentLevel[],
-    { made, removed, cancelled = NONE }: LevelRows,
-  ): Promise<Record<'addresses' | 'starts', DocumentLevel | undefined>> {
-    const { writer, old, limits } = this.form;
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS ${removed};
-      CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
+  /** Writes a level. Returns the level of each kind of document, or undefined for a kind without documents. */
+  async write(range: LevelRange, { made, removed }: LevelRows): Promise<Record<'addresses' | 'starts', DocumentLevel | undefined>> {
+    const { writer, limits } = this.form;
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${removed});
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
     await this.#placeRemoved(range);
     // If a list has more than a page of outputs, its document begins with the number of outputs. So the outputs of such
@@ -130,18 +97,11 @@ export class AddressOutputs {
         SELECT DISTINCT key, sort FROM level_made SEMI JOIN (FROM level_rows WHERE rows > ${limits.listPage}) USING (key)) GROUP BY key`);
     const addresses = writer('addresses', range);
     const rows = new ListRows(LEVEL_ROWS, limits, this.store);
-    const lists = old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), limits.listPage)).reverse();
     let pages = 0;
     try {
       await rows.next();
       pages = await this.#listPages(range, async (addPage) => {
-        for (;;) {
-          let { key } = rows;
-          for (const list of lists) if (list.key !== undefined && (key === undefined || list.key < key)) key = list.key;
-          if (key === undefined) break;
-          const same = lists.filter((list) => list.key === key);
-          await this.#writeList(key, rows, same, addresses, addPage);
-        }
+        for (let { key } = rows; key !== undefined; key = rows.key) await this.#writeList(key, rows, addresses, addPage);
       });
     } finally {
       await rows.close();
@@ -159,13 +119,10 @@ export class AddressOutputs {
     };
   }
 
-  async #writeList(key: string, rows: ListRows, lists: readonly OldLists[], to: LevelWriter, addPage: AddPage): Promise<void> {
+  async #writeList(key: string, rows: ListRows, to: LevelWriter, addPage: AddPage): Promise<void> {
     const { listPage: page } = this.form.limits;
-    let made = 0;
-    for (const list of lists) made += list.made;
-    let isCounted = false;
-    for (; rows.isAt(key, COUNT); await rows.next()) [made, isCounted] = [made + rows.first, true];
-    for (; rows.isAt(key, LESS); await rows.next()) made -= rows.first;
+    let made: number | undefined;
+    for (; rows.isAt(key, COUNT); await rows.next()) made = rows.first;
     const removals: [number, ...number[]][] = [];
     for (; rows.isAt(key, GROUP); await rows.next()) {
       if (removals.at(-1)?.[0] !== rows.first) removals.push([rows.first]);
@@ -174,8 +131,8 @@ export class AddressOutputs {
     const removed: Uint8Array[] = [];
     for (; rows.isAt(key, REMOVED); await rows.next()) removed.push(rows.value);
     const added: Uint8Array[] = [];
-    if (!isCounted) while (rows.isAt(key, MADE)) added.push(await rows.takeOutput());
-    made += added.length;
+    if (made === undefined) while (rows.isAt(key, MADE)) added.push(await rows.takeOutput());
+    made ??= added.length;
     const isPaged = made > page;
     const head = isPaged || removals.length > 0 ? [bytesOf(renderAddressHead(made, removals))] : [];
     if (isPaged) to.addLine(listLine(key, [...head, ...removed]));
@@ -188,22 +145,12 @@ export class AddressOutputs {
       last = sortKeyOf(textOf(values.at(-1) ?? first));
       [values, number] = [[], number + 1];
     };
-    let count = 0;
     const add = (value: Uint8Array) => {
       if (values.length === page && isPaged) endPage();
       values.push(value);
-      count += 1;
     };
     for (const value of added) add(value);
     while (rows.isAt(key, MADE)) add(await rows.takeOutput());
-    for (const list of lists) {
-      for (const value of list.values()) {
-        if (rows.isAt(key, CANCELLED) && textOf(rows.value) === outpointOf(value)) await rows.next();
-        else add(bytesOf(value));
-      }
-    }
-    if (rows.isAt(key, CANCELLED)) throw new ChangedArchiveError(`the archive lacks the output ${textOf(rows.value)} of ${key}`);
-    if (count !== made) throw new ChangedArchiveError(`the archive has ${count} outputs of ${key}, but its documents count ${made}`);
     if (isPaged) endPage();
     else if (head.length + values.length + removed.length > 0) to.addLine(listLine(key, [...head, ...values, ...removed]));
     await this.#writeRemovals(key, rows, to);
@@ -229,9 +176,8 @@ export class AddressOutputs {
     if (lower.length === 0) return;
     await store.run(`CREATE OR REPLACE TEMP TABLE placed_keys AS
         SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
-        UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.form.limits.listPage};
-      UPDATE level_removed SET first = NULL, page = NULL WHERE key NOT IN (FROM placed_keys)`);
-    const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key) WHERE first IS NULL';
+        UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
+    const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key)';
     const count = await store.number(`SELECT count(*) AS number FROM (${sought})`);
     if (count === 0) return;
     await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
@@ -244,11 +190,10 @@ export class AddressOutputs {
     await store.run(`CREATE OR REPLACE TEMP TABLE found_pages AS
         SELECT r.key, r."output", r.first, coalesce(p.page, 0) AS page FROM (
           SELECT key, "output", l.first, ${sortKeySql('height', '"output"')} AS sort FROM level_removed SEMI JOIN placed_keys USING (key)
-          JOIN removed_heights USING ("output") JOIN (VALUES ${ranges}) AS l(first, last) ON height BETWEEN l.first AND l.last
-          WHERE level_removed.first IS NULL) AS r
+          JOIN removed_heights USING ("output") JOIN (VALUES ${ranges}) AS l(first, last) ON height BETWEEN l.first AND l.last) AS r
         ASOF LEFT JOIN list_pages AS p ON p.key = r.key AND p.first = r.first AND r.sort >= p.start;
       CREATE OR REPLACE TEMP TABLE level_removed AS
-        SELECT r.key, r."output", coalesce(r.first, f.first) AS first, coalesce(r.page, f.page) AS page
+        SELECT r.key, r."output", f.first, f.page
         FROM level_removed AS r LEFT JOIN found_pages AS f ON f.key = r.key AND f."output" = r."output"`);
   }
 
@@ -276,88 +221,16 @@ export class AddressOutputs {
   }
 }
 
-/**
- * Writes the outputs that a level of the last build removes from lower levels, as lines with `key`, `output`, `first`
- * and `page`. Lines of outputs from an address's own document have neither `first` nor `page`.
- */
-export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: number, lines: LineFile): void {
-  for (const document of documentsOf(old, level)) {
-    const [key = '', part] = document.key.split(' ');
-    if (part === undefined) {
-      for (const output of parsedAddress(document, page).removed) lines.add(JSON.stringify({ key, output }));
-    } else if (isRemoval(document.key)) {
-      const [first, number] = part.slice(1).split('.').map(Number);
-      for (const output of document.values) lines.add(JSON.stringify({ key, output, first, page: number }));
-    }
-  }
-}
-
 /** All rows of a level, for ListRows. */
 const LEVEL_ROWS = {
   rows: `SELECT key, ${COUNT} AS kind, count AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM level_counts
-    UNION ALL SELECT key, ${LESS}, count(*), 0, '', '', -1, '' FROM level_cancelled GROUP BY key
     UNION ALL SELECT key, ${GROUP}, first, page, '', count(*)::VARCHAR, -1, '' FROM level_removed WHERE first IS NOT NULL GROUP BY ALL
     UNION ALL SELECT key, ${REMOVED}, 0, 0, "output", '["' || "output" || '"]', -1, '' FROM level_removed WHERE first IS NULL
     UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_made
-    UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '' FROM level_cancelled
     UNION ALL SELECT key, ${PLACED}, first, page, "output", "output", -1, '' FROM level_removed WHERE first IS NOT NULL`,
   // An upper bound, because counting the rows exactly would run the join of the made outputs once more.
-  most: `3 * (SELECT count(*) FROM level_removed) + 2 * (SELECT count(*) FROM level_cancelled) + (SELECT coalesce(sum(1 + rows), 0) FROM level_rows)`,
+  most: `3 * (SELECT count(*) FROM level_removed) + (SELECT coalesce(sum(1 + rows), 0) FROM level_rows)`,
 };
-
-/** Reads the lists of a level of the last build one after another. */
-class OldLists {
-  readonly #documents: Cursor<StoredDocument>;
-  #document: AddressDocument | undefined;
-  /** Key of the current list; undefined after the last. */
-  key: string | undefined;
-
-  constructor(
-    documents: Iterator<StoredDocument>,
-    private readonly page: number,
-  ) {
-    this.#documents = new Cursor(documents);
-    this.#documents.next();
-    this.#open();
-  }
-
-  get made(): number {
-    return this.#document?.made ?? 0;
-  }
-
-  /** Opens the list that begins with the current document. */
-  #open(): void {
-    const { current } = this.#documents;
-    this.key = current?.key;
-    this.#document = current && parsedAddress(current, this.page);
-    this.#documents.next();
-  }
-
-  /** Yields the outputs of the current list, and moves to the next list. */
-  *values(): Generator<string> {
-    yield* this.#document?.outputs ?? [];
-    const start = `${this.key} `;
-    for (let next = this.#documents.current; next?.key.startsWith(start) === true; next = this.#documents.current) {
-      if (!isRemoval(next.key)) yield* next.values;
-      this.#documents.next();
-    }
-    this.#open();
-  }
-}
-
-/**
- * True for the key of a document of removed outpoints. Escaped addresses in keys have no space, so no other key
- * matches.
- */
-const isRemoval = (key: string): boolean => key.includes(' ~');
-
-function parsedAddress({ key, values }: StoredDocument, page: number): AddressDocument {
-  try {
-    return parseAddress(values, page);
-  } catch {
-    throw new ChangedArchiveError(`the archive's document of the address ${key} is damaged`);
-  }
-}
 
 const [TAB, LINE_FEED] = [9, 10];
 

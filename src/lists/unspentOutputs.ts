@@ -75,7 +75,7 @@ function parseAddressOutput(value: string, address: string): UnspentOutput {
 }
 
 /** Returns the outpoint at the beginning of a value of an address's list. */
-export const outpointOf = (value: string): string => value.slice(2, value.indexOf('"', 2));
+const outpointOf = (value: string): string => value.slice(2, value.indexOf('"', 2));
 
 /** Sort keys begin with this number minus the height, in 8 digits, so that keys of higher blocks sort first. */
 export const ABOVE_HEIGHTS = 99_999_999;
@@ -101,7 +101,7 @@ export const removalKey = (key: string, first: number, page: number): string =>
  */
 export type Removals = readonly [first: number, ...pages: readonly number[]];
 
-export interface AddressDocument {
+interface AddressDocument {
   /** Number of outputs that the level's blocks made. */
   readonly made: number;
   /** Number of outpoints in each document of removed outpoints (`removalKey`). */
@@ -115,7 +115,7 @@ export interface AddressDocument {
 export const renderAddressHead = (made: number, removals: readonly Removals[]): string => JSON.stringify([made, removals]);
 
 /** Parses the document of an address. Throws for invalid text. */
-export function parseAddress(values: readonly string[], page: number): AddressDocument {
+function parseAddress(values: readonly string[], page: number): AddressDocument {
   const [first = ''] = values;
   // All values except a head begin with an outpoint.
   const hasHead = !first.startsWith('["');

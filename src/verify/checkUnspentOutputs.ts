@@ -157,12 +157,10 @@ async function verifyAddresses(check: ListsCheck, outputs: OutputTables, limits:
   const addresses = await AddressOutputs.begin({ old: undefined, known: [], writer, limits, heights, ranges, scratch }, store);
   const expected: Record<'addresses' | 'starts', DocumentLevel[]> = { addresses: [], starts: [] };
   for (const range of ranges) {
-    const made = await addresses.write(range, [], {
+    const made = await addresses.write(range, {
       made: `SELECT key, ${sortKeySql('height', '"output"')} AS sort, '["' || "output" || '",' || place || ',' || runes || ']' AS text, 0 AS number, '' AS id
         FROM read_values WHERE first = ${range.first} AND key IS NOT NULL`,
-      removed: `SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page
-        FROM read_values SEMI JOIN (SELECT "output" FROM read_spent WHERE first = ${range.first}) USING ("output") WHERE key IS NOT NULL`,
-      cancelled: undefined,
+      removed: `SELECT key, "output" FROM read_values SEMI JOIN (SELECT "output" FROM read_spent WHERE first = ${range.first}) USING ("output") WHERE key IS NOT NULL`,
     });
     for (const kind of ['addresses', 'starts'] as const) if (made[kind] !== undefined) expected[kind].push(made[kind]);
   }

@@ -42,7 +42,7 @@ const next = randomFor('damage');
 const random = (below: number) => Math.floor(next() * below);
 
 /** The limits give every list several levels, and long lists pages. */
-const LEVELS = { listLevels: { steps: [24, 8, 4], unsettled: 2 }, tableLevels: { steps: [24, 8], unsettled: 2 }, spentBlocks: 20 };
+const LEVELS = { listLevels: { steps: [24, 8, 4], unsettled: 2 }, tableLevels: { steps: [24, 8], unsettled: 2 } };
 const limits = limitsWith({ listPage: 2, documentMember: 200, segmentBlocks: 8, changesBlocks: 6, changesEntries: 3, ...LEVELS });
 const BUILDS = {
   /** Tables and blocks have several files. */
@@ -302,16 +302,15 @@ describe('the next build', () => {
 
   it('gives the files of a full build if the cache is damaged inside, at any place', async () => {
     let moved = 0;
-    const touched = filesBelow(`${at('ranges')}.cache`).filter((path) => path.startsWith('touched/'));
-    for (const path of [...Array.from({ length: 4 }, () => 'state.duckdb'), ...touched.slice(-2)]) {
+    for (let i = 0; i < 4; i += 1) {
       copy('ranges', 'next');
-      const file = join(`${at('next')}.cache`, path);
+      const file = join(`${at('next')}.cache`, 'state.duckdb');
       const damaged = readFileSync(file);
       const place = random(damaged.length);
       writeFileSync(file, damaged.fill(0xa5, place, Math.min(place + 600, damaged.length)));
       const log = new RecordingLog();
       await build('ranges', 'next', { inputs: [at('later')], log });
-      expect([path, tree(at('next'))]).toEqual([path, expected]);
+      expect(tree(at('next'))).toEqual(expected);
       if (log.notices.some((notice) => notice.startsWith('the cache is damaged'))) moved += 1;
     }
     expect(moved).toBeGreaterThan(0);

@@ -50,9 +50,7 @@ it('etchings, activity, balances and holders equal those of the model after any 
         // build on, and pages of one entry. So each run has all kinds of histories.
         const isWrong = seen.runs % 2 === 0;
         seen.runs += 1;
-        const limits = limitsWith(
-          isWrong ? { ...TINY, spentBlocks: LIMITS.spentBlocks, listPage: 1, listLevels } : { listPage, listLevels },
-        );
+        const limits = limitsWith(isWrong ? { ...TINY, listPage: 1, listLevels } : { listPage, listLevels });
         const random = randomFor(`ledgers ${number}`);
         const history = new LedgerHistory(random, isWrong);
         const work = temporaryFolder();

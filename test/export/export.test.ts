@@ -31,7 +31,7 @@ const TIP = memoryOf(CHAIN).rows.at(-1)?.block_height ?? -1;
 /**
  * Limits with which the lists have several pages, and some lists of holders have only the state after an older block.
  */
-const limits = limitsWith({ listPage: 3, listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30 });
+const limits = limitsWith({ listPage: 3, listLevels: { steps: [40, 20, 4], unsettled: 2 } });
 const work = temporaryFolder();
 const BUILDS = [
   ['archive', 'contract'],

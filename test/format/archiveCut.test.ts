@@ -228,7 +228,7 @@ describe('the levels of a table', () => {
 describe('the plan of levels', () => {
   const steps = fc.constantFrom(LIMITS.listLevels, { steps: [12, 4, 2], unsettled: 2 }, { steps: [8, 2], unsettled: 0 });
 
-  it('joins levels of the last build into at most one level, above unchanged levels and below levels that are made anew', () => {
+  it('keeps the lowest levels that have not changed, and makes all above them anew', () => {
     fc.assert(
       fc.property(
         steps,
@@ -248,17 +248,11 @@ describe('the plan of levels', () => {
           const replaced = new Set(Number.isFinite(changed) ? [changed] : []);
           const blocks = { spooled: new Map(), replaced, tip: to, objectSize: 1, limits: { ...LIMITS, listLevels } };
           const plans = planLevels(blocks, { tip: from, lowest: undefined }, undefined, changed);
-          const firstAnew = plans.findIndex(({ isSame }) => !isSame);
-          const joined = firstAnew < 0 ? [] : plans.slice(firstAnew);
-          for (const [i, { first, reused, isSame }] of joined.entries()) {
-            expect([isSame, i > 0 && reused.length > 0]).toEqual([false, false]);
-            // The reused levels must cover the beginning of the new level without a gap.
-            let next = first;
-            for (const range of reused) {
-              expect(range.first).toBe(next);
-              next = range.last + 1;
-            }
-          }
+          const kept = plans.filter(({ isKept }) => isKept);
+          expect(plans.slice(0, kept.length)).toEqual(kept);
+          const ranges = levelRanges(from, listLevels).map(({ first, last }) => ({ first, last, isKept: true }));
+          expect(ranges).toEqual(expect.arrayContaining(kept));
+          for (const { last } of kept) expect(last).toBeLessThan(changed);
         },
       ),
       { numRuns: 3000 },

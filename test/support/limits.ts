@@ -12,10 +12,6 @@ export function limitsWith(changes: Partial<Limits>): Limits {
     const isValid = typeof value === 'number' ? value > 0 : areLevelSteps(value);
     if (!isValid) throw new Error(`the limit ${name} is ${JSON.stringify(value)}`);
   }
-  const { steps, unsettled } = limits.listLevels;
-  const newest = unsettled + (steps.at(-2) ?? steps.at(-1) ?? 0);
-  if (limits.spentBlocks < newest)
-    throw new Error(`the limit spentBlocks is ${limits.spentBlocks}, but the newest two levels of lists have almost ${newest} blocks`);
   return limits;
 }
 
@@ -49,7 +45,6 @@ export const TINY = {
   changesBlocks: 6,
   changesEntries: 3,
   linesPerLoad: 20,
-  spentBlocks: 30,
   tableLevels: { steps: [32, 8], unsettled: 2 },
   listLevels: { steps: [64, 16, 4], unsettled: 4 },
 } satisfies Partial<Limits>;
@@ -116,7 +111,6 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   threadBytes: ['exhaustive/pull/startFrom', 'threadBytes'],
   locatedOutputs: ['exhaustive/pull/startFrom', 'locatedOutputs'],
   filesPerScan: ['project/limits', 'filesPerScan'],
-  spentBlocks: ['exhaustive/outputHistories', "'spentBlocks'"],
   runesMember: ['exhaustive/lists/runeNames', 'runesMember'],
   changesBlocks: ['exhaustive/serve/changes', 'changesBlocks'],
   rowBytes: ['exhaustive/rowsOfMirrors', 'rowBytes'],

@@ -8,7 +8,7 @@ import { limitsWith } from './limits.ts';
 import { startPlainFiles } from './plainFiles.ts';
 import { testPull } from './pull.ts';
 
-const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7, listPage: 3 });
+const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, startOutputs: 7, listPage: 3 });
 
 export class StartedPulls {
   readonly limits = limits;

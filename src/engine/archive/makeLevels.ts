@@ -1,11 +1,11 @@
-/** Makes the levels of a list (format/levels.ts). Reuses levels of the last build as planned (listedRecords.ts). */
+/** Makes the levels of a list (format/levels.ts). Keeps levels of the last build as planned (listedRecords.ts). */
 import { joinedBlobs } from '../../duckdb/columns.ts';
 import { sortedRows, type UnsortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
 import type { DocumentLevel, LevelRange } from '../../format/levels.ts';
 import type { Limits, WorkLimits } from '../../limits.ts';
 import { type Documents, type DocumentWriter, documentIn, lineOf, type StoredDocument } from './documentWriter.ts';
-import type { LevelPlan } from './listedRecords.ts';
+import { keptLevel, type LevelPlan } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /** Part of a DocumentWriter. Verification has another implementation (verify/compareLevels.ts). */
@@ -21,15 +21,8 @@ export interface LevelForm<Kind> {
 }
 
 /**
- * Returns the levels of the last build that a plan reuses. First heights identify levels, because no two levels begin
- * at the same height.
- */
-export const reusedLevels = <Level extends LevelRange>({ reused }: LevelPlan, before: readonly Level[] = []): Level[] =>
-  before.filter((level) => reused.some(({ first }) => first === level.first));
-
-/**
  * Returns the levels of a list, the lowest first. `before` has the levels of the last build. `make` writes each level
- * that is not in `before`.
+ * that is not kept.
  */
 export async function makeLevels<Level extends LevelRange>(
   plans: readonly LevelPlan[],
@@ -38,7 +31,7 @@ export async function makeLevels<Level extends LevelRange>(
 ): Promise<Level[]> {
   const levels: Level[] = [];
   for (const plan of plans) {
-    const level = plan.isSame ? reusedLevels(plan, before)[0] : await make(plan);
+    const level = plan.isKept ? keptLevel(plan, before) : await make(plan);
     if (level !== undefined) levels.push(level);
   }
   return levels;

@@ -112,6 +112,17 @@ export class StoredArchive {
     });
   }
 
+  /** Returns the blocks of a segment. Reads only the segment's directory. */
+  directory(segment: Segment): Map<number, PlacedBlock> {
+    const content = this.open(segment.file);
+    try {
+      const packed = content.read(segment.bytes - segment.directory, segment.directory);
+      return this.#orChanged(segment.file, () => parseDirectory(inflate(packed), segment));
+    } finally {
+      content.close();
+    }
+  }
+
   /** Opens a file for reading in parts. The caller closes it. */
   open(file: string): StoredFile {
     const handle = this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));

@@ -40,17 +40,16 @@ export async function writeIds(
   const before = old?.root.ids ?? [];
   const ranges = levelRanges(blocks.tip, blocks.limits.tableLevels);
   if (ranges.length > blocks.limits.tableLevels.steps.length) countCrossing('tableLevels');
-  const plans = ranges.map((range) => {
-    const reused = hasAny(blocks.replaced, range) ? [] : before.filter(({ first, last }) => first === range.first && last === range.last);
-    return { ...range, reused, isSame: reused.length > 0 };
-  });
+  const isKept = (range: LevelRange) =>
+    !hasAny(blocks.replaced, range) && before.some(({ first, last }) => first === range.first && last === range.last);
+  const plans = ranges.map((range) => ({ ...range, isKept: isKept(range) }));
   const levels = await makeLevels(plans, before, async (range) => {
     const writer = new TableWriter(blocks.objectSize, blocks.limits, put);
-    const isKept = (height: number) => height >= range.first && height <= range.last && !blocks.replaced.has(height);
+    const isOld = (height: number) => height >= range.first && height <= range.last && !blocks.replaced.has(height);
     const sources: Source[] = [new ChunkedEntries(entryChunks(newEntries(range, changes), blocks.limits, store))];
     for (const level of before) {
       if (old !== undefined && level.first <= range.last && level.last >= range.first)
-        sources.push(new Cursor(keptEntries(old, level, isKept)));
+        sources.push(new Cursor(keptEntries(old, level, isOld)));
     }
     await merge(sources, writer);
     return writer.finish(range);

@@ -17,7 +17,6 @@ import { type ColumnTypes, columns, definitionOf, Table } from '../../duckdb/tab
 import { BuildError } from '../../errors.ts';
 import { FILES } from '../../input/changedFiles.ts';
 import { HELD, LEFT_OUT } from '../../input/inputReader.ts';
-import { SPENT } from '../../input/makeActivity.ts';
 import { RUNES } from '../../input/runesTable.ts';
 import { VERSION } from '../../version.ts';
 import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
@@ -28,7 +27,7 @@ const FILE = 'state.duckdb';
  * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and
  * is then a full build.
  */
-export const FORMAT = 17;
+export const FORMAT = 18;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -92,20 +91,10 @@ export class StateTables extends Place {
   );
   /** One row: the index of files of rows, as JSON without the list of files, and its SHA-256. Empty without rows. */
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
-  /**
-   * Cached files that list the runes, addresses and outputs that each of the newest blocks touched
-   * (lists/changesOfBlocks.sql.ts). `cut` has the names of the lists that were cut to the maximum length, separated by
-   * commas.
-   */
-  readonly touched = this.table('touched', columns('block_height BIGINT, digest VARCHAR, cut VARCHAR'));
   /** Published files of changes. `source` is the JSON of all values from which a file was made. */
   readonly changesFiles = this.table('changes_files', columns('source VARCHAR, sha256 VARCHAR'));
   /** One row: the SHA-256 of the list of files of changes. The manifest has this hash in the field `changes`. */
   readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR'));
-  /** Outputs that the newest blocks spend. Empty unless all input is from a node (lists/unspentOutputs.sql.ts). */
-  readonly spent = this.table('spent', SPENT);
-  /** One row: the height from which `spent` is complete. Empty if the last build had no lists of outputs. */
-  readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
 }
 
 export class State extends StateTables {

@@ -18,7 +18,7 @@ import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
 
-const limits = limitsWith({ listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 20 });
+const limits = limitsWith({ listLevels: { steps: [24, 8, 4], unsettled: 2 } });
 
 function modelOf(chain: readonly FakeBlock[]): Model {
   const model = new Model('regtest');

@@ -89,24 +89,3 @@ it('unspent outputs equal the ledger, whether blocks spend few or many outputs o
   }
   expect([...kinds].sort()).toEqual(['list', 'page', 'removal']);
 });
-
-it('a level is made again with the spent outputs of the oldest block that the state keeps', async () => {
-  const next = randomFor('the oldest spent outputs');
-  const random = (below: number) => Math.floor(next() * below);
-  const work = temporaryFolder();
-  const [input, out] = [join(work, 'in'), join(work, 'out')];
-  // Blocks 24 to 39 are a level. The state keeps the spent outputs of the blocks from 24 on.
-  const limits = limitsWith({ listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 43 - 24 });
-  const spends = (chain: Parameters<typeof memoryOf>[0]) =>
-    memoryOf(chain).rows.some((row) => row.block_height === 24 && row.spent !== null);
-  let chain = extended([], 44, random, 2);
-  while (!spends(chain)) chain = extended([], 44, random, 2);
-  for (const kept of [44, 38]) {
-    chain = extended(chain.slice(0, kept), 44 - kept, random, 2);
-    writeRows(memoryOf(chain), input);
-    const options = { inputs: [input], layout: 'archive', lists: true, limits } as const;
-    expect((await testBuild(out, options)).wasFull).toBe(kept === 44);
-    await testBuild(join(work, `full-${kept}`), options);
-    expect(tree(out)).toEqual(tree(join(work, `full-${kept}`)));
-  }
-});

@@ -50,10 +50,7 @@ describe('names of all runes', () => {
   ])('equal the etchings after every block, and old levels stay: layout %s, dialect %s', async (layout, dialect, objectSize) => {
     const random = randomFor(`names in ${layout}`);
     const draw = (below: number) => Math.floor(random() * below);
-    const [work, limits] = [
-      temporaryFolder(),
-      limitsWith({ runesMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 24 }),
-    ];
+    const [work, limits] = [temporaryFolder(), limitsWith({ runesMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 } })];
     const [input, out] = [join(work, 'in'), join(work, 'out')];
     let chain = grown([], 30, draw);
     let before: string[] = [];

@@ -61,8 +61,6 @@ const TINY = limitsWith({ journalBytes: 1024, pendingBytes: 1024, sortedPageByte
 describe('limits', () => {
   const levels = { steps: [8, 4, 2], unsettled: 2 };
   it.each([
-    ['spentBlocks', { listLevels: levels, spentBlocks: 5 }],
-    ['spentBlocks', { listLevels: { steps: [4032, 288, 16], unsettled: 8 } }],
     ['listLevels', { listLevels: { steps: [8, 3], unsettled: 2 } }],
     ['tableLevels', { tableLevels: { steps: [4, 8], unsettled: 2 } }],
     ['listPage', { listPage: 0 }],
@@ -71,7 +69,7 @@ describe('limits', () => {
   });
 
   it('are returned with the changes if they agree', () => {
-    expect(limitsWith({ listLevels: levels, spentBlocks: 6 })).toEqual({ ...LIMITS, listLevels: levels, spentBlocks: 6 });
+    expect(limitsWith({ listLevels: levels, listPage: 6 })).toEqual({ ...LIMITS, listLevels: levels, listPage: 6 });
   });
 });
 
@@ -89,7 +87,7 @@ describe('a build with other limits than the last build', () => {
     for (const name of Object.keys(published) as (keyof PublishedLimits)[])
       expect([name, await whyFull({ [name]: published[name] })]).toEqual([name, expect.any(String)]);
     const { listLevels } = published;
-    expect(await whyFull({ ...TINY_LIMITS, ...publishedLimits(LIMITS), listLevels, spentBlocks: 30 })).toBe(false);
+    expect(await whyFull({ ...TINY_LIMITS, ...publishedLimits(LIMITS), listLevels })).toBe(false);
   });
 });
 

@@ -130,7 +130,7 @@ describe('a pull from a pruned node with a server of blocks', () => {
   });
 
   it('can verify a start', async () => {
-    const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7 });
+    const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, startOutputs: 7 });
     const [out, to, history] = [join(temporaryFolder(), 'dist'), temporaryFolder(), temporaryFolder()];
     await testBuild(out, { inputs: [whole], layout: 'archive', lists: true, limits });
     const donor = await startPlainFiles(out);

@@ -28,7 +28,7 @@ import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
 
-const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, spentBlocks: 30, startOutputs: 7 });
+const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, startOutputs: 7 });
 /** With these limits, the pull reads the outputs of the other mirror's ledger in a thread. */
 const threaded = { ...limits, threadBytes: 1 };
 const next = randomFor('starts');
