@@ -27,6 +27,9 @@ function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, bytesPerRo
   return duckdb.vector_get_data(vector, rowCount * bytesPerRow);
 }
 
+/** Rows of a query, in chunks. */
+export type Chunks = AsyncIterable<DuckDBDataChunk>;
+
 /** Reads a DOUBLE column. Throws when a cell is NULL. */
 export function readDoubles(chunk: DuckDBDataChunk, column: number): Float64Array {
   const { buffer, byteOffset } = dataOf(chunk, column, 8);

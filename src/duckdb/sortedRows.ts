@@ -1,6 +1,6 @@
 /**
- * Sorts any number of rows with bounded memory: divides them by ranges of keys into files, and sorts one file after the
- * other. Each row is written twice, whatever the number of rows: once as it comes, and once to its file.
+ * Sorts, groups or joins any number of rows with bounded memory: divides them by ranges of keys into files, and takes one
+ * file after the other. Each row is written twice, whatever the number of rows: once as it comes, and once to its file.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,16 +9,20 @@ import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { readRows } from './readFilesSql.ts';
 import { literal, type Store, text } from './store.ts';
 
-export interface UnsortedRows {
+export interface KeyedRows {
   readonly rows: string;
   /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
   readonly most?: string;
-  /** Column of texts or numbers by which rows are sorted first. Rows with the same value are in the same file. */
+  /** Column of texts or numbers. Rows with the same value are in the same part. */
   readonly key: string;
-  /** ORDER BY expressions for rows with the same key. */
-  readonly within: string;
   /** Bytes of memory that DuckDB needs to sort a row: several times the length of its texts. */
   readonly rowBytes?: number;
+}
+
+/** Rows that are sorted by their key first. */
+export interface UnsortedRows extends KeyedRows {
+  /** ORDER BY expressions for rows with the same key. */
+  readonly within: string;
   /** SELECT expressions of the result. Default: all columns. */
   readonly select?: string;
 }
@@ -34,46 +38,53 @@ const MOST_FILES = 64;
 
 /** Yields the sorted rows in chunks. No other query may run before the last chunk is read. */
 export async function* sortedRows(
-  { rows, most = `(SELECT count(*) FROM (${rows}))`, key, within, rowBytes = ROW_BYTES, select = '*' }: UnsortedRows,
+  { within, select = '*', ...rows }: UnsortedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<DuckDBDataChunk> {
-  const order = `ORDER BY ${key}, ${within}`;
+  for await (const part of rowParts(rows, limits, store))
+    yield* store.stream(`SELECT ${select} FROM (FROM (${part}) ORDER BY ${rows.key}, ${within})`);
+}
+
+/**
+ * Divides rows by ranges of their keys. Yields SQL that selects the rows of a part, by ascending keys. A part has so few
+ * rows that they can be sorted, grouped or joined at once, unless more rows have the same key.
+ */
+export async function* rowParts(
+  { rows, most = `(SELECT count(*) FROM (${rows}))`, key, rowBytes = ROW_BYTES }: KeyedRows,
+  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
+  store: Store,
+): AsyncGenerator<string> {
   const count = await store.number(`SELECT (${most})::BIGINT AS number`);
   // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
   // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
-  if (count <= atOnce) {
-    yield* store.stream(`SELECT ${select} FROM (FROM (${rows}) ${order})`);
-    return;
-  }
+  if (count <= atOnce) return yield rows;
   countCrossing('sortedAtOnce');
   const folder = join(store.scratch, store.nameOf('sorted'));
   try {
     const all = join(folder, 'all');
     await store.writeRows(rows, all);
-    yield* sortedFiles(all, count, { key, atOnce, rowBytes, sort: (from) => `SELECT ${select} FROM (FROM ${from} ${order})` }, store);
+    yield* partsIn(all, count, { key, atOnce, rowBytes }, store);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-interface FilesToSort {
+interface PartForm {
   readonly key: string;
-  /** Number of rows that are sorted at once. */
+  /** Number of rows of a part. */
   readonly atOnce: number;
   readonly rowBytes: number;
-  /** Returns SQL that sorts the rows of a table. */
-  readonly sort: (from: string) => string;
 }
 
-/** Yields the rows of a folder of files, sorted. Removes the folder. `most` is an upper bound of the number of rows. */
-async function* sortedFiles(from: string, most: number, form: FilesToSort, store: Store): AsyncGenerator<DuckDBDataChunk> {
-  const { key, atOnce, rowBytes, sort } = form;
+/** Divides the rows of a folder of files, and removes the folder. `most` is an upper bound of the number of rows. */
+async function* partsIn(from: string, most: number, form: PartForm, store: Store): AsyncGenerator<string> {
+  const { key, atOnce, rowBytes } = form;
   const ends = most <= atOnce ? [] : await endsOf(from, Math.min(Math.ceil(most / atOnce), MOST_FILES), key, store);
   if (ends.length === 0) {
-    yield* store.stream(sort(readRows(from)));
+    yield `FROM ${readRows(from)}`;
   } else {
     const into = `${from}-parts`;
     await store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM ${readRows(from)}`, into, { by: 'part', rowBytes });
@@ -81,9 +92,9 @@ async function* sortedFiles(from: string, most: number, form: FilesToSort, store
     for (let part = 0; part <= ends.length; part += 1) {
       const file = join(into, `part=${part}`);
       if (!existsSync(file)) continue;
-      // The samples divide the rows well, unless there are more parts than files. `sortedFiles` then divides a file again.
+      // The samples divide the rows well, unless there are more parts than files. `partsIn` then divides a file again.
       const held = most > MOST_FILES * atOnce ? await store.number(`SELECT count(*) AS number FROM ${readRows(file)}`) : atOnce;
-      yield* sortedFiles(file, held, form, store);
+      yield* partsIn(file, held, form, store);
     }
   }
   rmSync(from, { recursive: true, force: true });

@@ -37,7 +37,7 @@ export interface Rendered {
  * does not cover these outputs.
  */
 const spentDigests = (spent: Loaded['spent']): string =>
-  `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])}))::VARCHAR AS spent_digest FROM ${spent} GROUP BY block_height`;
+  `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])})) || ' ' || count(*) AS spent_digest FROM ${spent} GROUP BY block_height`;
 
 /** Renders all loaded blocks, and writes the pages of the blocks that differ from the state. */
 export async function writePages({ options, store, state, pool, progress }: OpenBuild, loaded: Loaded): Promise<Rendered> {

@@ -42,7 +42,7 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
   const { sources, runes, holds, reading } = reader;
   const { store } = reading;
   const isAffected = isIn(affected);
-  const spent = await listSpent(sources, isAffected, store);
+  const spent = await listSpent(reader, affected, store);
   const { all, held, notices } = await joinSources({ sources, runes, holds }, affected, canonicalRecords, reading);
   // Usually every block that was read is affected. Then the view needs no filter.
   const others = await store.number(`SELECT count(*) AS number FROM ${holds} WHERE NOT ${isAffected}`);
@@ -62,9 +62,9 @@ export async function readUnchanged(
   runes: Runes,
 ): Promise<Pick<Activity, 'records' | 'spent'>> {
   const { known, store } = reader.reading;
-  const sources = await reader.readAgain(blocks);
-  const spent = await listSpent(sources, isIn(blocks), store);
-  const { all, held } = await joinSources({ sources, runes, holds: known.held }, blocks, recordsInAnyOrder, reader.reading);
+  const files = { sources: await reader.readAgain(blocks), runes, holds: known.held };
+  const spent = await listSpent(files, blocks, store);
+  const { all, held } = await joinSources(files, blocks, recordsInAnyOrder, reader.reading);
   const chosen = `SELECT (min(source), block_height) FROM ${held} WHERE records > 0 GROUP BY block_height`;
   return { records: await store.view('unchanged', RECORDS, `SELECT * FROM (${all}) WHERE (source, block_height) IN (${chosen})`), spent };
 }
@@ -127,22 +127,24 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
   return { hasSpent, table: await reading.store.view('rows', { source: 'INTEGER', ...types }, [none, ...selects].join(' UNION ALL ')) };
 }
 
-/** Lists the spent outputs of affected blocks. Lists each output once, although several files may have its block. */
-function listSpent(sources: readonly RawSource[], isAffected: string, store: Store): Promise<Table<typeof SPENT>> {
-  const selects = sources
-    .filter(({ form }) => form === 'node-ledger')
-    .map(
-      (source) =>
-        `SELECT ${canonicalCell(source, 'block_height')} AS block_height, ${canonicalCell(source, 'spent')} AS spent FROM ${source.relation}`,
-    );
-  const all =
-    selects.length === 0 ? 'SELECT NULL::BIGINT AS block_height, NULL::VARCHAR AS spent WHERE false' : selects.join(' UNION ALL ');
-  return store.table(
-    'spent',
-    SPENT,
-    `SELECT block_height, split_part(spent, ':', 1) || ':' || split_part(spent, ':', 2) AS "output", nullif(split_part(spent, ':', 3), '') AS address
-    FROM (SELECT DISTINCT block_height, unnest(string_split(spent, ',')) AS spent FROM (${all}) WHERE spent IS NOT NULL AND ${isAffected})`,
-  );
+/**
+ * Returns the spent outputs of blocks, of each block from one file. Scans Parquet files in place. In wrong data, a block
+ * may spend an output twice.
+ */
+async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_height'>, store: Store): Promise<Table<typeof SPENT>> {
+  const nodes = sources.filter(({ form }) => form === 'node-ledger');
+  const ids = nodes.flatMap(({ members }) => members.map(({ id }) => id)).join(', ') || 'NULL';
+  const chosen = `SELECT (min(source), block_height) FROM ${holds} WHERE source IN (${ids}) AND ${isIn(blocks)} GROUP BY block_height`;
+  const parts = ['NULL::BIGINT AS block_height, NULL::VARCHAR AS "output", NULL::VARCHAR AS address LIMIT 0'];
+  for (const source of nodes) {
+    const height = canonicalCell(source, 'block_height');
+    const select = `SELECT block_height, split_part(spent, ':', 1) || ':' || split_part(spent, ':', 2) AS "output",
+        nullif(split_part(spent, ':', 3), '') AS address
+      FROM (SELECT ${height} AS block_height, unnest(string_split(${canonicalCell(source, 'spent')}, ',')) AS spent
+        FROM ${source.relation} WHERE spent IS NOT NULL AND (source, ${height}) IN (${chosen}))`;
+    parts.push(`* FROM ${source.isView ? `(${select})` : await store.table('spent', SPENT, select)}`);
+  }
+  return store.view('spent', SPENT, parts.map((part) => `(SELECT ${part})`).join(' UNION ALL '));
 }
 
 /**

@@ -51,17 +51,21 @@ export interface Changes {
 }
 
 /**
- * Returns SQL that selects the changes of balances in the blocks from `first` to `last`: id of the rune, address,
- * `upper`, `lower`. Each address with records of a rune has a row, even if the sum is 0. Ignores records of a rune in
- * blocks below its etching, which only wrong data has.
+ * Returns SQL that selects the changes of balances in the blocks from `first` to `last`: id of the rune, address, `units`
+ * as decimal digits, and `sign` (1 or -1). Ignores records of a rune in blocks below its etching, which only wrong data
+ * has.
  */
 export const changesIn = (first: number, last: number, { records, runes }: Changes): string =>
-  `SELECT id, address, ${joinedParts('upper', 'lower')} FROM (
-     SELECT id, address, ${sumsOf('units', 'sign')} FROM (
-       SELECT r.id, l.address, ${unitsOf('l.amount', 'r.divisibility')} AS units, CASE l.operation WHEN 'receive' THEN 1 ELSE -1 END AS sign
-       FROM ${records} AS l JOIN ${runes} AS r ON r.id = l.rune_id AND r.block_height <= l.block_height
-       WHERE l.block_height BETWEEN ${first} AND ${last} AND l.address IS NOT NULL AND l.operation IN ('receive', 'send', 'burn'))
-     GROUP BY id, address)`;
+  `SELECT r.id, l.address, ${unitsOf('l.amount', 'r.divisibility')} AS units, (CASE l.operation WHEN 'receive' THEN 1 ELSE -1 END)::INTEGER AS sign
+   FROM ${records} AS l JOIN ${runes} AS r ON r.id = l.rune_id AND r.block_height <= l.block_height
+   WHERE l.block_height BETWEEN ${first} AND ${last} AND l.address IS NOT NULL AND l.operation IN ('receive', 'send', 'burn')`;
+
+/**
+ * Returns SQL that adds up changes (`changesIn`) by `group`: its columns, `upper` and `lower`. Each group has a row, even
+ * if the sum is 0.
+ */
+export const summedChanges = (changes: string, group: string): string =>
+  `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', 'sign')} FROM (${changes}) GROUP BY ${group})`;
 
 /** Returns SQL that splits a sum in decimal digits into columns `upper` and `lower`. */
 export function partsOf(digits: string): string {

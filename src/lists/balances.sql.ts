@@ -6,21 +6,22 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { writeLines } from '../disk/lineFile.ts';
+import { isWithin } from '../duckdb/blockRanges.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
-import type { UnsortedRows } from '../duckdb/sortedRows.ts';
+import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
 import { keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
-import { type LevelForm, writeTexts } from '../engine/archive/makeLevels.ts';
+import { type LevelForm, type LevelWriter, TEXTS, writeTexts } from '../engine/archive/makeLevels.ts';
 import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { countCrossing } from '../limits.ts';
-import { type Changes, changesIn, digitsOf, joinedParts, partsOf } from './balanceChanges.sql.ts';
+import { type Changes, changesIn, digitsOf, joinedParts, partsOf, summedChanges } from './balanceChanges.sql.ts';
 import { isPairKey, pairKey, parseHoldersHead, parseTotal } from './balances.ts';
 import { runeKey } from './etchings.ts';
 
-export interface BalanceForm extends LevelForm<'addresses' | 'holders'>, RowForm {
+export interface BalanceForm extends RowForm {
   /** Height of the highest block. */
   readonly tip: number;
 }
@@ -33,18 +34,14 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   const holders: HolderLevel[] = [];
   const rows = new BalanceRows(form, store);
   await rows.begin();
-  const write = (kind: 'addresses' | 'holders', plan: LevelPlan, unsorted: UnsortedRows) =>
-    writeTexts(form.writer(kind, plan), plan, unsorted, form.limits, store);
   for (const plan of plans) {
     let level: KnownLevel = { addresses: keptLevel(plan, before?.addresses), holders: keptLevel(plan, before?.holders) };
     if (plan.isKept) rows.keep(level);
     else {
       // Higher levels may have marks instead of complete lists ("Holders" in balances.ts).
-      await rows.add(plan, plan.last <= ranked);
-      const byAddress = await write('addresses', plan, await rows.addressRows());
-      const byRune = await write('holders', plan, await rows.holderRows());
+      const written = await rows.write(plan, plan.last <= ranked);
       const belowZero = await rows.belowZero();
-      level = { addresses: byAddress, holders: byRune && belowZero.length > 0 ? { ...byRune, belowZero } : byRune };
+      level = { ...written, holders: written.holders && belowZero.length > 0 ? { ...written.holders, belowZero } : written.holders };
     }
     if (level.addresses !== undefined) addresses.push(level.addresses);
     if (level.holders !== undefined) holders.push(level.holders);
@@ -66,7 +63,7 @@ async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowF
 }
 
 /** Tables and settings for making the rows of balances. */
-interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, Changes {
+interface RowForm extends LevelForm<'addresses' | 'holders'>, Changes {
   readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
@@ -91,8 +88,11 @@ const HEAD = listStart('id', 'number', 'name', 'divisibility');
  */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
 
-/** Columns of tables of pairs. `units` is the balance after the level, and `before` the balance before the level. */
-const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
+/**
+ * Columns of tables of pairs. `key` is the key of the address in documents. `units` is the balance after the level, and
+ * `before` the balance before the level.
+ */
+const PAIRS = '(level INTEGER, key VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
 
 /** Returns the SQL expression that pads a number to 8 digits, as in keys of documents. */
 const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
@@ -102,17 +102,18 @@ const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
 /**
- * Returns SQL that selects the newest row of each pair of address and rune in `rows`. The SQL joins instead of
+ * Returns SQL that selects the newest row of each pair of an address and a rune in `rows`. The SQL joins instead of
  * aggregating, because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const newest = (rows: string): string =>
   // A row of a newer level hides the pair's rows of older levels. Rows of level 0, the lowest, hide no rows, so the right
   // side does not need them. To omit them saves time, because level 0 has the most rows.
-  `FROM (${rows}) AS r ANTI JOIN (FROM (${rows}) WHERE level > 0) AS o ON o.address = r.address AND o.ordinal = r.ordinal AND o.level > r.level`;
+  `FROM (${rows}) AS r ANTI JOIN (FROM (${rows}) WHERE level > 0) AS o ON o.key = r.key AND o.ordinal = r.ordinal AND o.level > r.level`;
 
 /**
- * Makes the rows of levels, the lowest level first. `keep` takes a level of the last build, and `add` makes a new
- * level. After an added level, all higher levels must be added, too.
+ * Writes levels, the lowest level first. `keep` takes a level of the last build, and `write` writes a new level. After a
+ * new level, all higher levels must be new, too. Both kinds of documents are written in parts, by ranges of addresses or
+ * of runes, so that no statement sorts, groups or joins more than a part.
  */
 class BalanceRows {
   /** Kept levels by index, the lowest level first; undefined for added levels. */
@@ -136,11 +137,11 @@ class BalanceRows {
       'balance_runes',
       'level_pairs',
       'level_runes',
-      'listed_changes',
+      'part_changes',
+      'part_pairs',
       'pairs_below',
       'list_parts',
       'whole_lists',
-      'level_addresses',
     ];
     return this.store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
   }
@@ -154,42 +155,60 @@ class BalanceRows {
   }
 
   /**
-   * Adds a level with the pairs of listed records. `isRanked` is false for the newest levels. Builds write these levels
-   * again every few blocks, so they may have marks instead of long lists of holders.
+   * Writes a level. `isRanked` is false for the newest levels. Builds write these levels again every few blocks, so they
+   * may have marks instead of long lists of holders.
    */
-  async add(range: LevelRange, isRanked: boolean): Promise<void> {
-    const { listPage: page } = this.form.limits;
+  async write(range: LevelRange, isRanked: boolean): Promise<KnownLevel> {
+    const { records, etchings, limits } = this.form;
+    const { listPage: page } = limits;
     this.#levels.push(undefined);
     const level = this.#level;
-    await this.#addPairs(range);
-    await this.store.run(`
-      INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
-        sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM level_pairs WHERE level = ${level} AND units <> before GROUP BY level, ordinal;
-      CREATE OR REPLACE TEMP TABLE long_addresses AS
-        SELECT address FROM level_pairs WHERE level = ${level} GROUP BY address HAVING count(*) > ${page}`);
+    const changes = {
+      rows: `SELECT url_encode(address) AS key, ordinal, units, sign FROM (${changesIn(range.first, range.last, this.form)}) JOIN ${etchings} USING (id)`,
+      most: `(SELECT count(*) FROM ${records} WHERE ${isWithin(range)})`,
+      ...{ key: 'key', rowBytes: CHANGE_BYTES },
+    };
+    const addresses = this.form.writer('addresses', range);
+    for await (const part of rowParts(changes, limits, this.store)) {
+      await this.#addPairs(part);
+      await this.#writeTexts(addresses, await this.#addressRows());
+    }
+    await this.store.run(`INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
+      sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM level_pairs WHERE level = ${level} AND units <> before GROUP BY level, ordinal`);
     if (!isRanked) await this.#markRunes();
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE long_runes AS
-      SELECT ordinal FROM level_runes WHERE level = ${level} AND entries > ${page} AND NOT is_marked`);
-    const long = await this.store.number('SELECT (SELECT count(*) FROM long_addresses) + (SELECT count(*) FROM long_runes) AS number');
-    if (long > 0) countCrossing('listPage');
+    const holders = this.form.writer('holders', range);
+    const pairs = { rows: `SELECT * FROM level_pairs WHERE level = ${level}`, key: 'ordinal', rowBytes: PAIR_BYTES };
+    for await (const part of rowParts(pairs, limits, this.store)) {
+      await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS ${part};
+        CREATE OR REPLACE TEMP TABLE long_runes AS SELECT ordinal FROM level_runes
+        WHERE level = ${level} AND entries > ${page} AND NOT is_marked AND ordinal IN (SELECT ordinal FROM part_pairs)`);
+      await this.#writeTexts(holders, await this.#holderRows());
+    }
+    return { addresses: await addresses.finish(range), holders: await holders.finish(range) };
   }
 
-  async #addPairs({ first, last }: LevelRange): Promise<void> {
+  /** Writes documents from the texts of `rows`, sorted by `rank`, `document`, `place` and `also`. */
+  #writeTexts(to: LevelWriter, rows: string): Promise<void> {
+    return writeTexts(to, this.store.stream(`SELECT ${TEXTS} FROM (FROM (${rows}) ORDER BY rank, document, place, also)`));
+  }
+
+  /** Makes the pairs that changes of some addresses make in the level. */
+  async #addPairs(changes: string): Promise<void> {
+    const level = this.#level;
     await this.store.run(`
-      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.form)}) JOIN ${this.form.etchings} USING (id);
+      CREATE OR REPLACE TEMP TABLE part_changes AS ${summedChanges(changes, 'key, ordinal')};
       CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
-    await this.#load('pairs_below', 'address', this.#listedBelow());
-    const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below) SEMI JOIN listed_changes USING (address, ordinal)`;
-    // The new rows are first put into another table, because a statement that inserts into a table that it reads may also
-    // read the rows that it inserts.
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE new_pairs AS
-      SELECT ${this.#level} AS level, address, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
-        SELECT address, ordinal, coalesce(b.units, '0') AS before,
+    await this.#load('pairs_below', this.#listedBelow());
+    const known = `FROM (FROM level_pairs WHERE level < ${level} UNION ALL FROM pairs_below) SEMI JOIN part_changes USING (key, ordinal)`;
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS
+      SELECT ${level} AS level, key, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
+        SELECT key, ordinal, coalesce(b.units, '0') AS before,
           ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}
-        FROM listed_changes AS c LEFT JOIN (
-          SELECT address, ordinal, units, ${partsOf('units')} FROM (${newest(known)})) AS b USING (address, ordinal));
-      INSERT INTO level_pairs FROM new_pairs;
-      DROP TABLE new_pairs`);
+        FROM part_changes AS c LEFT JOIN (
+          SELECT key, ordinal, units, ${partsOf('units')} FROM (${newest(known)})) AS b USING (key, ordinal));
+      INSERT INTO level_pairs FROM part_pairs;
+      CREATE OR REPLACE TEMP TABLE long_addresses AS
+        SELECT key FROM part_pairs GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
   }
 
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
@@ -197,10 +216,10 @@ class BalanceRows {
       for await (const document of found) yield { level, ...balancesIn(document) };
   }
 
-  /** Yields the balances that the pairs in `listed_changes` have in the levels below. */
+  /** Yields the balances that the pairs in `part_changes` have in the levels below. */
   async *#listedBelow(): AsyncGenerator<Loaded> {
     let wanted = new Set<number>();
-    const rows = () => this.#rowsOf('SELECT url_encode(address) AS key, ordinal FROM listed_changes ORDER BY key, ordinal');
+    const rows = () => this.#rowsOf('SELECT key, ordinal FROM part_changes ORDER BY key, ordinal');
     const ranges = async function* (): AsyncGenerator<KeyRange> {
       let key = '';
       for await (const [next, ordinal] of rows()) {
@@ -254,22 +273,20 @@ class BalanceRows {
     for await (const chunk of this.store.stream(sql)) yield* chunk.getRows();
   }
 
-  /**
-   * Inserts entries into a table of pairs. `subject` is the column with the document's address or ordinal, which is the
-   * same for all entries of the document.
-   */
-  async #load(table: 'pairs_below' | 'list_parts', subject: 'address' | 'ordinal', rows: AsyncIterable<Loaded>): Promise<void> {
+  /** Inserts entries into a table of pairs. */
+  async #load(table: 'pairs_below' | 'list_parts', rows: AsyncIterable<Loaded>): Promise<void> {
     const lines = await writeLines(join(this.form.scratch, 'entries.ndjson'), async (to) => {
-      for await (const { level, subject: name, entries } of rows)
-        if (entries.length > 0) to.add(`{"level":${level},"subject":${JSON.stringify(name)},"entries":[${entries.join()}]}`);
+      for await (const { level, subject, entries } of rows)
+        if (entries.length > 0)
+          to.add(
+            `{"level":${level},"${typeof subject === 'number' ? 'ordinal' : 'key'}":${JSON.stringify(subject)},"entries":[${entries.join()}]}`,
+          );
     });
-    const columns =
-      subject === 'address'
-        ? `subject, entry[1]::BIGINT, entry[7], coalesce(entry[8], '0')`
-        : `entry[1], subject::BIGINT, entry[2], coalesce(entry[3], '0')`;
     if (lines.count > 0) {
-      await this.store.run(`INSERT INTO ${table} SELECT level, ${columns} FROM (
-        SELECT level, subject, unnest(entries) AS entry FROM ${readLines(lines, `level: 'INTEGER', subject: 'VARCHAR', entries: 'VARCHAR[][]'`)})`);
+      // An entry of an address begins with a rune, and an entry of a rune with an address.
+      await this.store.run(`INSERT INTO ${table} SELECT level, coalesce("key", url_encode(entry[1])), coalesce(ordinal, entry[1]::BIGINT),
+          CASE WHEN ordinal IS NULL THEN entry[7] ELSE entry[2] END, coalesce(CASE WHEN ordinal IS NULL THEN entry[8] ELSE entry[3] END, '0') FROM (
+        SELECT level, "key", ordinal, unnest(entries) AS entry FROM ${readLines(lines, `level: 'INTEGER', "key": 'VARCHAR', ordinal: 'BIGINT', entries: 'VARCHAR[][]'`)})`);
     }
     rmSync(lines.file);
   }
@@ -305,34 +322,31 @@ class BalanceRows {
       await this.store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
   }
 
-  /** Inserts runes as JSON into `balance_runes`: those that the level's documents need, few after a new block. */
+  /** Inserts runes as JSON into `balance_runes`: those that the part's documents need, few after a new block. */
   #addRunes(): Promise<void> {
     const { etchings, runes } = this.form;
     return this.store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
       FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) USING (id)
-      WHERE ordinal IN (SELECT ordinal FROM level_pairs UNION SELECT ordinal FROM list_parts) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
+      WHERE ordinal IN (SELECT ordinal FROM part_pairs UNION SELECT ordinal FROM list_parts) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
   }
 
-  /** Makes the complete list of each address or rune that needs one in the level (`long_addresses`, `long_runes`). */
-  async #makeLists(subject: 'address' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
-    const [long, addresses, rank, key, other, entry] =
-      subject === 'address'
-        ? ['long_addresses', 'JOIN level_addresses AS a USING (address)', 'a.rowid', 'a.key', 'ordinal', 'balance']
-        : ['long_runes', '', 'ordinal', padded('ordinal'), 'address', `'[' || to_json(address)`];
+  /** Makes the complete list of each address or rune that needs one in the part (`long_addresses`, `long_runes`). */
+  async #makeLists(subject: 'key' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
+    const [long, key, other, entry] =
+      subject === 'key'
+        ? ['long_addresses', 'key', 'ordinal', 'balance']
+        : ['long_runes', padded('ordinal'), 'url_decode(key)', `'[' || ${ADDRESS}`];
     await this.store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
-    await this.#load('list_parts', subject, below);
+    await this.#load('list_parts', below);
     await this.#addRunes();
+    const pairs = `FROM (FROM level_pairs WHERE level < ${this.#level} UNION ALL FROM part_pairs) SEMI JOIN ${long} USING (${subject})`;
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
-      SELECT ${rank} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value
-      FROM (${newest(`FROM level_pairs SEMI JOIN ${long} USING (${subject}) UNION ALL FROM list_parts`)})
-      JOIN balance_runes USING (ordinal) ${addresses} WHERE ${isAbove('units')} ORDER BY rank, strlen(units) DESC, units DESC, ${other};
+      SELECT ${subject} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value
+      FROM (${newest(`${pairs} UNION ALL FROM list_parts`)})
+      JOIN balance_runes USING (ordinal) WHERE ${isAbove('units')} ORDER BY rank, strlen(units) DESC, units DESC, ${other};
       CREATE OR REPLACE TEMP TABLE list_starts AS SELECT rank, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY rank`);
-  }
-
-  /** SQL expression of the number of pairs in the level. */
-  get #pairs(): string {
-    return countOf(`level_pairs WHERE level = ${this.#level}`);
+    if ((await this.store.number(`SELECT count(*) AS number FROM ${long}`)) > 0) countCrossing('listPage');
   }
 
   /**
@@ -343,54 +357,43 @@ class BalanceRows {
     const { listPage: page } = this.form.limits;
     const placed = 'SELECT rank, key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (rank)';
     const start = documentStart(`key || ' ' || ${padded(`place // ${page}`)}`);
-    return `SELECT rank, 0, place, ${valueText('value')} FROM (${placed}) WHERE place % ${page} = 0
-      UNION ALL SELECT rank, 1 + place // ${page}, place, CASE WHEN place % ${page} = 0 THEN ${start} ELSE '' END || ${valueText('value')} FROM (${placed})`;
+    return `SELECT rank, 0, place, '', ${valueText('value')} FROM (${placed}) WHERE place % ${page} = 0
+      UNION ALL SELECT rank, 1 + place // ${page}, place, '', CASE WHEN place % ${page} = 0 THEN ${start} ELSE '' END || ${valueText('value')} FROM (${placed})`;
   }
 
-  async addressRows(): Promise<UnsortedRows> {
-    // Fills a table with the level's addresses and their keys, sorted by key. The rowid of an address is then its
-    // position.
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_addresses AS SELECT address, url_encode(address) AS key
-      FROM (SELECT DISTINCT address FROM level_pairs WHERE level = ${this.#level}) ORDER BY key`);
-    const keys = 'SELECT key FROM level_addresses SEMI JOIN long_addresses USING (address) ORDER BY key';
+  async #addressRows(): Promise<string> {
+    const keys = 'SELECT key FROM long_addresses ORDER BY key';
     await this.#makeLists(
-      'address',
+      'key',
       this.#balancesBelow(() => this.#keyRanges(keys)),
     );
     // If an address has a complete list, each balance of the address that changed in the level has a document of its
     // own (`pairKey`). These documents sort after the pages of the list.
-    return inOrder(
-      `
-        SELECT rowid AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart('key')} AS text FROM level_addresses
-        UNION ALL SELECT a.rowid, CASE WHEN l.address IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal,
-          CASE WHEN l.address IS NULL THEN '' ELSE ${documentStart(`key || ' r' || ${padded('ordinal')}`)} END || ${valueText('balance')} || ${UNITS}
-        FROM level_pairs JOIN balance_runes USING (ordinal) JOIN level_addresses AS a USING (address)
-          LEFT JOIN long_addresses AS l USING (address) WHERE level = ${this.#level}
-        UNION ALL SELECT a.rowid, 0, -1, ${valueText('coalesce(total, 0)')}
-        FROM long_addresses JOIN level_addresses AS a USING (address) LEFT JOIN list_starts ON rank = a.rowid
-        UNION ALL ${this.#lists}`,
-      `2 * ${countOf('level_addresses')} + ${this.#pairs} + 2 * ${countOf('whole_lists')}`,
-    );
+    return `
+      SELECT key AS rank, 0 AS document, ${HEAD_PLACE} AS place, '' AS also, ${documentStart('key')} AS text FROM (SELECT DISTINCT key FROM part_pairs)
+      UNION ALL SELECT key, CASE WHEN l.key IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal, '',
+        CASE WHEN l.key IS NULL THEN '' ELSE ${documentStart(`p.key || ' r' || ${padded('ordinal')}`)} END || ${valueText('balance')} || ${UNITS}
+      FROM part_pairs AS p JOIN balance_runes USING (ordinal) LEFT JOIN long_addresses AS l USING (key)
+      UNION ALL SELECT key, 0, -1, '', ${valueText('coalesce(total, 0)')} FROM long_addresses LEFT JOIN list_starts ON rank = key
+      UNION ALL ${this.#lists}`;
   }
 
   /**
-   * Returns the rows of the documents of holders. The caller must have called `addressRows` for this level, which fills
-   * the table of addresses. The holders of a document are not sorted, because readers sort them.
+   * Returns the rows of the documents of holders. The holders of a document are sorted by address, because readers sort
+   * them by balance.
    */
-  async holderRows(): Promise<UnsortedRows> {
+  async #holderRows(): Promise<string> {
     const level = this.#level;
+    const { listPage: page } = this.form.limits;
     await this.#makeLists('ordinal', this.#holdersBelow());
-    return inOrder(
-      `
-        SELECT ordinal AS rank, 0 AS document, ${HEAD_PLACE} AS place, ${documentStart(padded('ordinal'))} || ${valueText('head')} || ',' || change
-          || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS text
-        FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON rank = ordinal WHERE level = ${level}
-        UNION ALL SELECT ordinal, 0, a.rowid, ${valueText(`'[' || to_json(address)`)} || ${UNITS}
-        FROM level_pairs JOIN level_runes USING (level, ordinal) JOIN level_addresses AS a USING (address)
-        WHERE level = ${level} AND units <> before AND entries <= ${this.form.limits.listPage}
-        UNION ALL ${this.#lists}`,
-      `${countOf('level_runes')} + ${this.#pairs} + 2 * ${countOf('whole_lists')}`,
-    );
+    return `
+      SELECT ordinal AS rank, 0 AS document, ${HEAD_PLACE} AS place, '' AS also, ${documentStart(padded('ordinal'))} || ${valueText('head')} || ',' || change
+        || CASE WHEN is_marked THEN ',null' WHEN entries > ${page} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS text
+      FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON rank = ordinal
+      WHERE level = ${level} AND ordinal IN (SELECT ordinal FROM part_pairs)
+      UNION ALL SELECT ordinal, 0, -1, key, ${valueText(`'[' || ${ADDRESS}`)} || ${UNITS}
+      FROM part_pairs JOIN level_runes USING (level, ordinal) WHERE units <> before AND entries <= ${page}
+      UNION ALL ${this.#lists}`;
   }
 
   /**
@@ -422,19 +425,17 @@ const MOST_PAGES = 1e8;
 const documentStart = (key: string): string => `chr(10) || ${key}`;
 const valueText = (value: string): string => `chr(9) || ${value}`;
 
-/** Bytes of memory that DuckDB needs to sort the text of an entry. */
-const ROW_BYTES = 400;
+/** SQL expression of an address as JSON. */
+const ADDRESS = 'to_json(url_decode(key))';
 
-const inOrder = (rows: string, most: string): UnsortedRows => ({ rows, most, key: 'rank', within: 'document, place', rowBytes: ROW_BYTES });
-
-/** SQL expression of the number of rows in a table. */
-const countOf = (table: string): string => `(SELECT count(*) FROM ${table})`;
+/** Bytes of memory that DuckDB needs for a change of a balance, and to sort the texts of a pair of an address and a rune. */
+const [CHANGE_BYTES, PAIR_BYTES] = [512, 800];
 
 /** Entries from a document of the last build. */
 interface Loaded {
   /** Index of the level. Higher levels are newer. */
   readonly level: number;
-  /** An address, or the ordinal of a rune. */
+  /** The key of an address, or the ordinal of a rune. */
   readonly subject: string | number;
   readonly entries: readonly string[];
 }
@@ -450,11 +451,11 @@ function* rangesOf(key: string, ordinals: ReadonlySet<number>): Generator<KeyRan
 }
 
 /**
- * Returns the address and the entries of a document. Returns no entries for documents of a complete list, because other
+ * Returns the key of the address and the entries of a document. Returns no entries for documents of a complete list, because other
  * documents have the balances that changed in the level (`pairKey`).
  */
 function balancesIn({ key, values }: StoredDocument): Pick<Loaded, 'subject' | 'entries'> {
   const [address = ''] = key.split(' ');
   const hasEntries = key === address ? parseTotal(values[0] ?? '') === undefined : isPairKey(key);
-  return { subject: decodeURIComponent(address), entries: hasEntries ? values : [] };
+  return { subject: address, entries: hasEntries ? values : [] };
 }

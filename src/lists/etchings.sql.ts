@@ -4,6 +4,7 @@
  * only on the blocks up to its end, so an incremental build produces the same files as a full build. Ordinals (the
  * positions of etchings) are stable, because new etchings are only appended.
  */
+import { sortedRows } from '../duckdb/sortedRows.ts';
 import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import type { DocumentWriter, StoredDocument } from '../engine/archive/documentWriter.ts';
@@ -59,7 +60,8 @@ export const writeRuneNames = (
     const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(r)::VARCHAR AS row FROM ${etchings} AS e
       JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${runes}) AS r USING (id)
       WHERE e.block_height BETWEEN ${plan.first} AND ${plan.last}`;
-    const sorted = linesIn({ rows, most: `(SELECT count(*) FROM ${etchings})`, key: 'key', within: 'key', select: LINE }, limits, store);
+    const form = { rows, most: `(SELECT count(*) FROM ${etchings})`, key: 'key', within: 'key', select: LINE };
+    const sorted = linesIn(sortedRows(form, limits, store));
     const names = async function* () {
       for await (const { key, values } of documentsIn(sorted))
         yield { key, values: values.map((json) => runeNameText(JSON.parse(json) as RuneName)) };
@@ -136,7 +138,7 @@ async function* renderEtchings(
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
     FROM (SELECT ${columns.join(', ')} FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (SELECT ordinal FROM ${changed})) AS e`;
   const sorted = { rows, most: `(SELECT count(*) FROM ${changed})`, key: 'key', within: 'key', rowBytes: ROW_BYTES, select: LINE };
-  for await (const { key, values } of documentsIn(linesIn(sorted, limits, store)))
+  for await (const { key, values } of documentsIn(linesIn(sortedRows(sorted, limits, store))))
     yield { key, values: values.map((json) => renderEtching(etchingOf(JSON.parse(json) as Row), dialect, tip)) };
 }
 

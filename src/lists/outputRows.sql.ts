@@ -3,10 +3,8 @@
  * bytes, because making a JavaScript string of each text would take several times as long.
  */
 import { type JoinedBlobs, joinedBlobs, readDoubles } from '../duckdb/columns.ts';
-import { sortedRows, type UnsortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
 import { haveSameStart } from '../engine/archive/makeLevels.ts';
-import type { WorkLimits } from '../limits.ts';
 
 export const bytesOf = (text: string): Uint8Array => Buffer.from(text);
 export const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
@@ -21,21 +19,21 @@ export const [COUNT, GROUP, REMOVED, MADE, PLACED] = [0, 1, 2, 3, 4];
 
 /** Rows of a level, sorted by key, then by kind, and then by their position in the list. */
 export class ListRows {
-  readonly #chunks: ReturnType<typeof sortedRows>;
+  readonly #chunks: ReturnType<Store['stream']>;
   #chunk: ListChunk = NO_ROWS;
   #at = 0;
   /** Key of the current row; undefined after the last row. */
   key: string | undefined;
 
   /**
-   * `rows` has the columns `key`, `kind`, `first`, `page` and `text`. Its columns `sort`, `number` and `id` are for
-   * sorting.
+   * `rows` is SQL of rows with the columns `key`, `kind`, `first`, `page` and `text`. Its columns `sort`, `number` and `id`
+   * are for sorting.
    */
-  constructor(rows: Pick<UnsortedRows, 'rows' | 'most'>, limits: WorkLimits, store: Store) {
+  constructor(rows: string, store: Store) {
     // The SQL operator || copies the texts of a chunk to consecutive memory, from which joinedBlobs() copies them
     // faster.
     const select = `key || '', text || '', kind::DOUBLE, first::DOUBLE, page::DOUBLE`;
-    this.#chunks = sortedRows({ ...rows, key: 'key', within: 'kind, first, page, sort, number, id', select }, limits, store);
+    this.#chunks = store.stream(`SELECT ${select} FROM (FROM (${rows}) ORDER BY key, kind, first, page, sort, number, id)`);
   }
 
   get first(): number {

@@ -5,9 +5,10 @@
 import { join } from 'node:path';
 import { writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
+import { rowParts, sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
 import { documentsOf, findRanges, onlyKey } from '../engine/archive/documentWriter.ts';
-import { type LevelForm, type LevelWriter, linesIn, writeLevel } from '../engine/archive/makeLevels.ts';
+import { addLines, type LevelForm, type LevelWriter, linesIn } from '../engine/archive/makeLevels.ts';
 import { pageKey, separatorOf } from '../format/documentKeys.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import { countCrossing } from '../limits.ts';
@@ -87,25 +88,19 @@ export class AddressOutputs {
   /** Writes a level. Returns the level of each kind of document, or undefined for a kind without documents. */
   async write(range: LevelRange, { made, removed }: LevelRows): Promise<Record<'addresses' | 'starts', DocumentLevel | undefined>> {
     const { writer, limits } = this.form;
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${removed});
-      CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
+    await this.store.run(
+      `CREATE OR REPLACE TEMP TABLE level_removed AS SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${removed})`,
+    );
     await this.#placeRemoved(range);
-    // If a list has more than a page of outputs, its document begins with the number of outputs. So the outputs of such
-    // lists are counted before they are written. An output may have several rows.
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_rows AS SELECT key, count(*) AS rows FROM level_made GROUP BY key;
-      CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(*) AS count FROM (
-        SELECT DISTINCT key, sort FROM level_made SEMI JOIN (FROM level_rows WHERE rows > ${limits.listPage}) USING (key)) GROUP BY key`);
     const addresses = writer('addresses', range);
-    const rows = new ListRows(LEVEL_ROWS, limits, this.store);
-    let pages = 0;
-    try {
-      await rows.next();
-      pages = await this.#listPages(range, async (addPage) => {
-        for (let { key } = rows; key !== undefined; key = rows.key) await this.#writeList(key, rows, addresses, addPage);
-      });
-    } finally {
-      await rows.close();
-    }
+    const all = {
+      rows: `SELECT *, false AS is_removed, NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${made})
+        UNION ALL BY NAME SELECT key, "output" AS text, true AS is_removed, first, page FROM level_removed`,
+      ...{ key: 'key', rowBytes: LIST_BYTES },
+    };
+    const pages = await this.#listPages(range, async (addPage) => {
+      for await (const part of rowParts(all, limits, this.store)) await this.#writePart(part, addresses, addPage);
+    });
     const starts = {
       rows: `SELECT key || ' ' || lpad((page // ${limits.listPage})::VARCHAR, 8, '0') AS key, start, page FROM list_pages WHERE first = ${range.first}`,
       most: `${pages}`,
@@ -113,10 +108,25 @@ export class AddressOutputs {
       within: 'page',
       select: `key || chr(9) || start || chr(10)`,
     };
-    return {
-      addresses: await addresses.finish(range),
-      starts: pages === 0 ? undefined : await writeLevel(writer('starts', range), range, linesIn(starts, limits, this.store)),
-    };
+    const startsOf = writer('starts', range);
+    if (pages > 0) await addLines(startsOf, linesIn(sortedRows(starts, limits, this.store)));
+    return { addresses: await addresses.finish(range), starts: await startsOf.finish(range) };
+  }
+
+  /** Writes the lists of some addresses, whose rows `part` selects. */
+  async #writePart(part: string, to: LevelWriter, addPage: AddPage): Promise<void> {
+    // If a list has more than a page of outputs, its document begins with the number of outputs. So the outputs of such
+    // lists are counted before they are written. An output may have several rows.
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_part AS ${part};
+      CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(DISTINCT sort) AS count FROM level_part WHERE NOT is_removed
+        GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
+    const rows = new ListRows(LEVEL_ROWS, this.store);
+    try {
+      await rows.next();
+      for (let { key } = rows; key !== undefined; key = rows.key) await this.#writeList(key, rows, to, addPage);
+    } finally {
+      await rows.close();
+    }
   }
 
   async #writeList(key: string, rows: ListRows, to: LevelWriter, addPage: AddPage): Promise<void> {
@@ -221,16 +231,15 @@ export class AddressOutputs {
   }
 }
 
-/** All rows of a level, for ListRows. */
-const LEVEL_ROWS = {
-  rows: `SELECT key, ${COUNT} AS kind, count AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM level_counts
-    UNION ALL SELECT key, ${GROUP}, first, page, '', count(*)::VARCHAR, -1, '' FROM level_removed WHERE first IS NOT NULL GROUP BY ALL
-    UNION ALL SELECT key, ${REMOVED}, 0, 0, "output", '["' || "output" || '"]', -1, '' FROM level_removed WHERE first IS NULL
-    UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_made
-    UNION ALL SELECT key, ${PLACED}, first, page, "output", "output", -1, '' FROM level_removed WHERE first IS NOT NULL`,
-  // An upper bound, because counting the rows exactly would run the join of the made outputs once more.
-  most: `3 * (SELECT count(*) FROM level_removed) + (SELECT coalesce(sum(1 + rows), 0) FROM level_rows)`,
-};
+/** Bytes of memory that DuckDB needs to sort a row of a list. */
+const LIST_BYTES = 1024;
+
+/** All rows of `level_part`, for ListRows. */
+const LEVEL_ROWS = `SELECT key, ${COUNT} AS kind, count AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM level_counts
+  UNION ALL SELECT key, ${GROUP}, first, page, '', count(*)::VARCHAR, -1, '' FROM level_part WHERE is_removed AND first IS NOT NULL GROUP BY ALL
+  UNION ALL SELECT key, ${REMOVED}, 0, 0, text, '["' || text || '"]', -1, '' FROM level_part WHERE is_removed AND first IS NULL
+  UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_part WHERE NOT is_removed
+  UNION ALL SELECT key, ${PLACED}, first, page, text, text, -1, '' FROM level_part WHERE is_removed AND first IS NOT NULL`;
 
 const [TAB, LINE_FEED] = [9, 10];
 

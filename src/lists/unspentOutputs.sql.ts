@@ -3,11 +3,11 @@
  * input from a node has.
  */
 import { isWithin } from '../duckdb/blockRanges.ts';
-import type { UnsortedRows } from '../duckdb/sortedRows.ts';
+import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { type BlockInput, keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
-import { type LevelForm, linesIn, writeLevel } from '../engine/archive/makeLevels.ts';
+import { addLines, type LevelForm, linesIn } from '../engine/archive/makeLevels.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
@@ -64,9 +64,15 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       level = { outputs: kept('outputs'), addresses: kept('addresses'), starts: kept('starts') };
       await lists.reuse(level.starts);
     } else {
-      await selectOutputs(plan, form, store);
-      const outputs = await writeLevel(writer('outputs', plan), plan, linesIn(outputRows(blocks, form), limits, store, joinRows));
-      level = { outputs, ...(await lists.write(plan, addressRows(plan === plans[0], blocks, form))) };
+      const outputs = writer('outputs', plan);
+      await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs AS SELECT * EXCLUDE (is_spent) FROM (${outputsIn(plan, form)}) LIMIT 0;
+        CREATE OR REPLACE TEMP TABLE spent_below ("output" VARCHAR, address VARCHAR)`);
+      for await (const part of rowParts({ rows: outputsIn(plan, form), key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
+        await selectOutputs(part, store);
+        await addLines(outputs, linesIn(store.stream(outputLines(blocks, form)), joinRows));
+        await store.run('INSERT INTO made_outputs FROM part_made; INSERT INTO spent_below FROM part_spent');
+      }
+      level = { outputs: await outputs.finish(plan), ...(await lists.write(plan, addressRows(plan === plans[0], blocks, form))) };
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
@@ -80,14 +86,23 @@ const listReceived = ({ read: { kept }, added }: OutputForm, store: Store): Prom
     SELECT block_height, tx_id || ':' || vout AS "output", tx_index, "timestamp", address, rune_id, amount
     FROM ${kept} WHERE operation = 'receive' AND vout IS NOT NULL ${added === undefined ? '' : `UNION ALL BY NAME ${added}`}`);
 
+/** Returns SQL that selects the outputs that the blocks of a level make, a row for each rune, and those that they spend. */
+const outputsIn = (plan: LevelPlan, { read: { spent } }: OutputForm): string =>
+  `SELECT false AS is_spent, * FROM received WHERE ${isWithin(plan)}
+   UNION ALL BY NAME SELECT true AS is_spent, "output", address FROM ${spent} WHERE ${isWithin(plan)}`;
+
+/** Bytes of memory that DuckDB needs for a row of `outputsIn`. */
+const OUTPUT_BYTES = 800;
+
 /**
- * Creates two tables from the blocks of a level. `made_outputs`: outputs that these blocks make and do not spend.
- * `spent_below`: outputs of other blocks that these blocks spend.
+ * Creates two tables from some outputs of a level, which `part` selects. `part_made`: outputs that the level makes and
+ * does not spend. `part_spent`: outputs of lower levels that the level spends.
  */
-async function selectOutputs(plan: LevelPlan, { read: { spent } }: OutputForm, store: Store): Promise<void> {
-  const inRange = (table: string | BlockInput['spent']) => `(SELECT * FROM ${table} WHERE ${isWithin(plan)})`;
-  await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs AS SELECT * FROM ${inRange('received')} ANTI JOIN ${inRange(spent)} USING ("output");
-    CREATE OR REPLACE TEMP TABLE spent_below AS SELECT "output", address FROM ${inRange(spent)} ANTI JOIN ${inRange('received')} USING ("output")`);
+async function selectOutputs(part: string, store: Store): Promise<void> {
+  const [made, spent] = ['(FROM level_outputs WHERE NOT is_spent)', '(FROM level_outputs WHERE is_spent)'];
+  await store.run(`CREATE OR REPLACE TEMP TABLE level_outputs AS ${part};
+    CREATE OR REPLACE TEMP TABLE part_made AS SELECT * EXCLUDE (is_spent) FROM ${made} ANTI JOIN ${spent} USING ("output");
+    CREATE OR REPLACE TEMP TABLE part_spent AS SELECT DISTINCT "output", address FROM ${spent} ANTI JOIN ${made} USING ("output")`);
 }
 
 /** SQL expression of the JSON of an output's rune, up to the balance. */
@@ -117,24 +132,21 @@ const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: 
  * much memory. `joinRunes` joins the rows after they are sorted.
  */
 const recordsOf = (
+  made: 'part_made' | 'made_outputs',
   blocks: Blocks,
   { state: { runes } }: Pick<OutputForm, 'state'>,
 ): string => `SELECT "output", address, block_height AS height,
     block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
     number, id, ${RUNE} || ',"' || ${UNITS} || '"]' AS rune
-  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
+  FROM ${made} AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
-/** Returns the rows of outputs that the blocks of a level make or spend. */
-const outputRows = (blocks: Blocks, form: OutputForm): UnsortedRows => ({
-  rows: `SELECT "output", head, rune, number, id FROM (
-      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, chr(9) || rune AS rune FROM (${recordsOf(blocks, form)})
-      UNION ALL SELECT "output", '${SPENT}', -1, '', '' FROM spent_below)`,
-  most: '(SELECT count(*) FROM made_outputs) + (SELECT count(*) FROM spent_below)',
-  key: '"output"',
-  within: 'number, id',
-  select: `"output" || chr(9) || head || rune || chr(10)`,
-});
+/** Returns SQL that selects the lines of the documents of `part_made` and `part_spent`, sorted. */
+const outputLines = (blocks: Blocks, form: OutputForm): string =>
+  `SELECT "output" || chr(9) || head || rune || chr(10) FROM (FROM (
+      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, chr(9) || rune AS rune
+      FROM (${recordsOf('part_made', blocks, form)})
+      UNION ALL SELECT "output", '${SPENT}', -1, '', '' FROM part_spent) ORDER BY "output", number, id)`;
 
 /** Joins the rows of an output into its values. */
 const joinRows = (rows: readonly (readonly string[])[]): string[] => [
@@ -145,6 +157,6 @@ const joinRows = (rows: readonly (readonly string[])[]): string[] => [
 /** Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it. */
 const addressRows = (isLowest: boolean, blocks: Blocks, form: OutputForm): LevelRows => ({
   made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, '["' || "output" || '",' || place || ',' || rune || ']' AS text, number, id
-    FROM (${recordsOf(blocks, form)}) WHERE address IS NOT NULL`,
-  removed: `SELECT DISTINCT url_encode(address) AS key, "output" FROM spent_below WHERE address IS NOT NULL AND ${!isLowest}`,
+    FROM (${recordsOf('made_outputs', blocks, form)}) WHERE address IS NOT NULL`,
+  removed: `SELECT url_encode(address) AS key, "output" FROM spent_below WHERE address IS NOT NULL AND ${!isLowest}`,
 });

@@ -11,7 +11,7 @@ import { text } from '../duckdb/store.ts';
 import { type DocumentLevel, levelRanges } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import type { Limits } from '../limits.ts';
-import { type Changes, changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../lists/balanceChanges.sql.ts';
+import { type Changes, changesIn, digitsOf, joinedParts, summedChanges, sumsOf, unitsOf } from '../lists/balanceChanges.sql.ts';
 import { AddressOutputs, sortKeySql } from '../lists/outputsOfAddress.sql.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { PULL_ANEW } from './findings.ts';
@@ -50,7 +50,7 @@ export async function verifyOutputs(
   const held = sums('SELECT address, rune AS id, units FROM read_outputs WHERE address IS NOT NULL', 'id, address');
   await addFirst(
     `SELECT address || ' and the rune ' || id AS name FROM (SELECT id, address, ${digits} AS units FROM (${held})) AS held
-     FULL JOIN (SELECT id, address, ${digits} AS units FROM (${changesIn(0, lists.tip, changes)}) WHERE upper <> 0 OR lower <> 0) AS balance USING (id, address)
+     FULL JOIN (SELECT id, address, ${digits} AS units FROM (${summedChanges(changesIn(0, lists.tip, changes), 'id, address')}) WHERE upper <> 0 OR lower <> 0) AS balance USING (id, address)
      WHERE held.units IS DISTINCT FROM balance.units`,
     'the outputs of the address',
     ' do not add up to its balance',

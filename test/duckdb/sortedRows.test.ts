@@ -3,8 +3,8 @@
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sortedRows } from '../../src/duckdb/sortedRows.ts';
-import { literal, Store } from '../../src/duckdb/store.ts';
+import { rowParts, sortedRows } from '../../src/duckdb/sortedRows.ts';
+import { int, literal, Store } from '../../src/duckdb/store.ts';
 import { crossings } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
 import '../support/seed.ts';
@@ -56,6 +56,23 @@ describe('sorted rows', () => {
   it('have all rows of a key in one part', async () => {
     const rows = "SELECT key, place FROM range(3000) AS t(place), (VALUES ('only')) AS k(key)";
     expect(await sorted(rows, 10)).toHaveLength(3000);
+  });
+
+  it.each([7, 90, 400])('are divided into parts of whole keys, ascending and of few rows, with at most about %d rows', async (most) => {
+    // Each of 40 keys has 10 rows, far from each other.
+    const rows = 'SELECT i * 7 % 40 AS key, i AS place FROM range(400) AS r(i)';
+    const parts: { first: number; last: number; rows: number; whole: number }[] = [];
+    for await (const part of rowParts({ rows, key: 'key' }, { keptRecords: 1, sortedAtOnce: most }, store)) {
+      // Another query may run before the next part, and read the part again.
+      const sql = `SELECT min(key) AS first, max(key) AS last, count(*) AS rows, count(DISTINCT key) * 10 AS whole FROM (${part})`;
+      parts.push(await store.row(sql, { first: int, last: int, rows: int, whole: int }));
+    }
+    expect(parts.reduce((sum, part) => sum + part.rows, 0)).toBe(400);
+    for (const [i, part] of parts.entries()) {
+      expect(part.rows).toBe(part.whole);
+      expect(part.first).toBeGreaterThan(parts[i - 1]?.last ?? -1);
+      expect(part.rows).toBeLessThanOrEqual(Math.max(3 * most, 10));
+    }
   });
 
   it('are empty for an empty table', async () => {

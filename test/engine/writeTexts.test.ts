@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { sortedRows } from '../../src/duckdb/sortedRows.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { DocumentWriter, lineOf } from '../../src/engine/archive/documentWriter.ts';
-import { linesIn, writeLevel, writeTexts } from '../../src/engine/archive/makeLevels.ts';
+import { addLines, linesIn, TEXTS, writeTexts } from '../../src/engine/archive/makeLevels.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
 
@@ -55,7 +56,8 @@ it('texts become the same files as documents, also in several parts', async () =
     const rows = { rows: 'SELECT * FROM texts ORDER BY hash(text)', key: 'rank', within: 'place' };
     for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
       const writer = new DocumentWriter(FILE_BYTES, limits, put);
-      expect(await writeTexts(writer, RANGE, rows, { keptRecords: 1, sortedAtOnce }, store)).toEqual(expected);
+      await writeTexts(writer, sortedRows({ ...rows, select: TEXTS }, { keptRecords: 1, sortedAtOnce }, store));
+      expect(await writer.finish(RANGE)).toEqual(expected);
     }
     const lines = {
       ...rows,
@@ -63,11 +65,12 @@ it('texts become the same files as documents, also in several parts', async () =
     };
     for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
       const writer = new DocumentWriter(FILE_BYTES, limits, put);
-      expect(await writeLevel(writer, RANGE, linesIn(lines, { keptRecords: 1, sortedAtOnce }, store))).toEqual(expected);
+      await addLines(writer, linesIn(sortedRows(lines, { keptRecords: 1, sortedAtOnce }, store)));
+      expect(await writer.finish(RANGE)).toEqual(expected);
     }
-    expect(
-      await writeTexts(new DocumentWriter(FILE_BYTES, limits, put), RANGE, { ...rows, rows: 'FROM texts LIMIT 0' }, LIMITS, store),
-    ).toBe(undefined);
+    const writer = new DocumentWriter(FILE_BYTES, limits, put);
+    await writeTexts(writer, store.stream(`SELECT ${TEXTS} FROM texts LIMIT 0`));
+    expect(await writer.finish(RANGE)).toBe(undefined);
   } finally {
     store.close();
   }

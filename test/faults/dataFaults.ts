@@ -20,8 +20,8 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'subjects with one entry left out',
     file: 'src/lists/balances.sql.ts',
-    from: '        if (entries.length > 0) to.add(',
-    to: '        if (entries.length > 1) to.add(',
+    from: '        if (entries.length > 0)\n          to.add(',
+    to: '        if (entries.length > 1)\n          to.add(',
     test: 'exhaustive/lists/balances',
   },
   {

@@ -4,7 +4,6 @@
  */
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
-import { LIMITS } from '../../src/limits.ts';
 import { joinRunes, ListRows, MADE, textOf } from '../../src/lists/outputRows.sql.ts';
 import { temporaryFolder } from '../support/build.ts';
 import { randomFor } from '../support/seed.ts';
@@ -34,7 +33,7 @@ it('outputs with any number of rows are read completely, in order, for each addr
     await store.run(
       `CREATE TEMP TABLE made AS SELECT * FROM (VALUES ${cells.join(', ')}) AS t(key, kind, first, page, text, sort, number, id)`,
     );
-    const rows = new ListRows({ rows: 'SELECT * FROM made ORDER BY hash(text)' }, LIMITS, store);
+    const rows = new ListRows('SELECT * FROM made ORDER BY hash(text)', store);
     const found: string[] = [];
     await rows.next();
     for (let { key } = rows; key !== undefined; key = rows.key) {

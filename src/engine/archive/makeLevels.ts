@@ -1,9 +1,7 @@
 /** Makes the levels of a list (format/levels.ts). Keeps levels of the last build as planned (listedRecords.ts). */
-import { joinedBlobs } from '../../duckdb/columns.ts';
-import { sortedRows, type UnsortedRows } from '../../duckdb/sortedRows.ts';
-import type { Store } from '../../duckdb/store.ts';
+import { type Chunks, joinedBlobs } from '../../duckdb/columns.ts';
 import type { DocumentLevel, LevelRange } from '../../format/levels.ts';
-import type { Limits, WorkLimits } from '../../limits.ts';
+import type { Limits } from '../../limits.ts';
 import { type Documents, type DocumentWriter, documentIn, lineOf, type StoredDocument } from './documentWriter.ts';
 import { keptLevel, type LevelPlan } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
@@ -47,17 +45,11 @@ export async function writeDocuments(to: LevelWriter, range: LevelRange, documen
 }
 
 /**
- * Writes a level from the column `text` of sorted rows. Concatenated, the texts are the documents of the level. A
+ * Writes documents from the texts of rows, the first column of `chunks`. Concatenated, the texts are the documents. A
  * document is a line feed and the key, followed by each value with a tab before it. Copying bytes is much faster than
  * making a JavaScript string for each value.
  */
-export async function writeTexts(
-  to: LevelWriter,
-  range: LevelRange,
-  rows: UnsortedRows,
-  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
-  store: Store,
-): Promise<DocumentLevel | undefined> {
+export async function writeTexts(to: LevelWriter, chunks: Chunks): Promise<void> {
   // Bytes after the last line feed of the previous chunks. They begin a document that continues in the next chunk.
   let open: Uint8Array[] = [];
   const endLine = (end: Uint8Array) => {
@@ -66,8 +58,7 @@ export async function writeTexts(
     if (line.length > 1) to.addLine(line);
     open = [];
   };
-  // concat() makes DuckDB copy the texts of a chunk to consecutive memory, from which joinedBlobs() copies them faster.
-  for await (const chunk of sortedRows({ ...rows, select: `encode(concat(text, ''))` }, limits, store)) {
+  for await (const chunk of chunks) {
     const { bytes } = joinedBlobs(chunk, 0);
     let start = 0;
     for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
@@ -77,8 +68,10 @@ export async function writeTexts(
     open.push(bytes.subarray(start));
   }
   if (open.length > 0) endLine(Buffer.of(LINE_FEED));
-  return to.finish(range);
 }
+
+/** SELECT expression for `writeTexts`. DuckDB copies its texts to consecutive memory, from which joinedBlobs() is faster. */
+export const TEXTS = `encode(concat(text, ''))`;
 
 const LINE_FEED = 10;
 const TAB = 9;
@@ -89,9 +82,7 @@ const TAB = 9;
  * values.
  */
 export async function* linesIn(
-  rows: UnsortedRows,
-  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
-  store: Store,
+  chunks: Chunks,
   join = (values: readonly (readonly string[])[]): readonly string[] => values.flat(),
 ): AsyncGenerator<readonly Uint8Array[]> {
   const endDocument = (): Uint8Array => {
@@ -102,7 +93,7 @@ export async function* linesIn(
   };
   // Rows of the last document, which may have more rows in the next chunk.
   let open: Uint8Array[] = [];
-  for await (const chunk of sortedRows(rows, limits, store)) {
+  for await (const chunk of chunks) {
     const { bytes, offsets } = joinedBlobs(chunk, 0);
     const lines: Uint8Array[] = [];
     for (let row = 0; row < chunk.rowCount; row += 1) {
@@ -123,13 +114,8 @@ export async function* documentsIn(batches: AsyncIterable<readonly Uint8Array[]>
   for await (const lines of batches) for (const line of lines) yield documentIn(line);
 }
 
-export async function writeLevel(
-  to: LevelWriter,
-  range: LevelRange,
-  batches: AsyncIterable<readonly Uint8Array[]>,
-): Promise<DocumentLevel | undefined> {
+export async function addLines(to: LevelWriter, batches: AsyncIterable<readonly Uint8Array[]>): Promise<void> {
   for await (const lines of batches) for (const line of lines) to.addLine(line);
-  return to.finish(range);
 }
 
 /** True if two texts are equal up to the first byte `end`. */
