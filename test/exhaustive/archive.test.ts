@@ -78,7 +78,7 @@ describe('a request', () => {
   }, 600_000);
 
   it('is answered from the same bytes after a build changed its layout', async () => {
-    for (const name of ['small', 'files', 'large', 'small'] as const) {
+    for (const name of ['small', 'files', 'large'] as const) {
       await testBuild(at('switched'), { inputs: CONFORMANCE_INPUTS, pageSizes: PAGE_SIZES, ...BUILDS[name] });
       expect(tree(at('switched'))).toEqual(tree(at(name)));
     }
@@ -99,7 +99,7 @@ describe('a reorganisation', () => {
     const options = { inputs: [at('in')], layout: 'archive', objectSize: 4096, pageSizes: [4] } as const;
     chain.write();
     await testBuild(at('grown'), options);
-    for (const depth of [1, 2, 3, 5, 8, 12]) {
+    for (const depth of [1, 5, 12]) {
       for (const kind of ['reorganised', 'gone back', 'grown'] as const) {
         if (kind === 'reorganised') chain.reorganise(depth, depth);
         else if (kind === 'gone back') for (const height of chain.heights.slice(-depth)) chain.blocks.delete(height);

@@ -1,7 +1,7 @@
 /**
  * Ends builds, pulls and updates at each of their steps, by a kill or a power cut (test/support/crashes.ts). Readers of
  * what is left get old answers, new answers or a 503, and the next run leaves exactly what a run without a crash leaves.
- * Draws a dozen kills and a dozen power cuts of each. All of them: KILLS=all npm run test:exhaustive -- crashes
+ * Draws six kills and six power cuts of each. All of them: KILLS=all npm run test:exhaustive -- crashes
  */
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ import { type Crash, crashesOf, END, restore } from '../support/crashes.ts';
 import { type FakeBlock, FakeNode } from '../support/fakeNode.ts';
 import { limitsWith, TINY } from '../support/limits.ts';
 import { pulledTree } from '../support/nodePulls.ts';
+import { startPlainFiles } from '../support/plainFiles.ts';
 import { fillChain, SCHEMA, startPostgres } from '../support/postgres.ts';
 import { block, testPull } from '../support/pull.ts';
 import { base, server, shortChain, useServer } from '../support/recordedServer.ts';
@@ -25,7 +26,7 @@ import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 /** Number of kills and of power cuts of each run. */
-const KILLS = env['KILLS'] === 'all' ? Number.POSITIVE_INFINITY : Number(env['KILLS'] ?? 12);
+const KILLS = env['KILLS'] === 'all' ? Number.POSITIVE_INFINITY : Number(env['KILLS'] ?? 6);
 
 interface Run {
   /** Leaves what the run begins with in `root`, an empty folder. */
@@ -61,12 +62,7 @@ async function crashEach(name: string, { prepare, run, next = run, result, open 
   };
   await begin();
   // Most steps after a sync are wanted: then the latest promise of the run is on the disk, and all else may be lost.
-  const { steps } = await crashesOf(
-    root,
-    () => run(root),
-    () => false,
-    random,
-  );
+  const { steps } = await crashesOf(root, () => run(root), random);
   await next(root);
   const whole = result(root);
   const after = [...steps.keys()].filter((i) => /: (?:f?sync)/.test(steps[i - 1] ?? ''));
@@ -75,8 +71,8 @@ async function crashEach(name: string, { prepare, run, next = run, result, open 
   const { crashes } = await crashesOf(
     root,
     () => run(root),
-    (step) => wanted.has(step),
     random,
+    (step) => wanted.has(step),
   );
   const kinds = ['kill', 'power cut'].map((kind) =>
     drawn(
@@ -175,6 +171,7 @@ describe('a build', () => {
     await crashEach(name, {
       prepare: async (root) => before && (await build(join(root, 'out'), 'before', before)),
       run: (root) => build(join(root, 'out'), 'after', layout, more),
+      next: (root) => build(join(root, 'out'), 'after', layout, { ...more, sync: false }),
       result: (root) => files(join(root, 'out')),
       open: async (root) => {
         const out = join(root, 'out');
@@ -264,18 +261,29 @@ describe('a pull from a node', () => {
     }));
 
   it('and the build of an update', async () => {
-    const build = (root: string) =>
-      testBuild(join(root, 'dist'), { inputs: [join(root, 'input/pulled')], layout: 'archive', lists: true, parquet: true, sync: true });
-    const update = async (root: string, blocks: readonly FakeBlock[]) => {
+    const update = async (root: string, blocks: readonly FakeBlock[], sync = false) => {
       await pull(root, blocks);
-      await build(root);
+      const options = { layout: 'archive', lists: true, parquet: true, sync } as const;
+      await testBuild(join(root, 'dist'), { inputs: [join(root, 'input/pulled')], ...options });
     };
     await crashEach('an update', {
       prepare: (root) => update(root, chain.slice(0, 20)),
-      run: (root) => update(root, chain.slice(0, 26)),
+      run: (root) => update(root, chain.slice(0, 26), true),
       next: (root) => update(root, chain.slice(0, 28)),
       result: (root) => ({ ...pulledTree(join(root, 'input')), ...tree(join(root, 'dist')) }),
     });
+  });
+
+  it('and a pull of its rows from a mirror', async () => {
+    const folder = temporaryFolder();
+    await pull(folder, chain);
+    await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'input/pulled')], layout: 'archive', parquet: true });
+    const mirror = await startPlainFiles(join(folder, 'dist'));
+    await crashEach('a pull of rows', {
+      prepare: async () => undefined,
+      run: (root) => testPull(mirror.base, join(root, 'input')),
+      result: (root) => tree(join(root, 'input')),
+    }).finally(() => mirror.close());
   });
 });
 

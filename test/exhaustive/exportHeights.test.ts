@@ -51,13 +51,13 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i))('equal those of a mirror up
   const start = (await pulls.start(to, 20 + random(80))).height;
   await pulls.build(started, join(to, 'pulled'), { layout: round % 2 === 0 ? 'archive' : 'files' });
   let [long, refused] = [0, 0];
-  for (const height of [start, start - 1, AIRDROP, TIP, start + random(TIP - start)]) {
+  for (const height of [start, start - 1, AIRDROP, start + 1 + random(TIP - start)]) {
     const lower = join(work, `up-to-${round}-${height}`);
     // Builds a mirror up to this height. Its lists are shorter than a page, so they are exact after its highest block.
     const input = temporaryFolder();
     await pulls.pull(input, { wanted: { from: undefined, to: height } });
     await testBuild(lower, { inputs: [input], layout: 'archive', lists: true });
-    const runes = [...MODEL.etchings()].sort(() => next() - 0.5).slice(0, 5);
+    const runes = [...MODEL.etchings()].sort(() => next() - 0.5).slice(0, 2);
     const [widest] = [...MODEL.etchings()].sort((a, b) => MODEL.holders(b, AIRDROP).length - MODEL.holders(a, AIRDROP).length);
     for (const rune of new Set([...runes, ...(widest === undefined ? [] : [widest])])) {
       const expected = MODEL.holders(rune, height).map(({ address, amount }) => `${address},${decimal(amount, rune.divisibility)}\r\n`);

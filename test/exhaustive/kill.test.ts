@@ -15,7 +15,7 @@ import { ROOT, RUNNER } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 
-const KILLS = Number(env['KILLS'] ?? 3);
+const KILLS = Number(env['KILLS'] ?? 2);
 const random = randomFor('kills of builds');
 const work = temporaryFolder();
 /** So many records that a build writes them in threads. */

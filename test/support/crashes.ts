@@ -87,10 +87,10 @@ class Recorder {
 
   constructor(
     readonly root: string,
-    private readonly isWanted: (step: number) => boolean,
+    private readonly isWanted: ((step: number) => boolean) | undefined,
     private readonly random: () => number,
   ) {
-    this.#syncAll(root);
+    if (isWanted !== undefined) this.#syncAll(root);
   }
 
   /** Called before a step. */
@@ -98,6 +98,7 @@ class Recorder {
     const path = this.#pathOf(file);
     if (!this.#isInside(path)) return;
     this.crash(`${name} ${relative(this.root, path)}`);
+    if (this.isWanted === undefined) return;
     // The next file with the inode number of a removed file is another file.
     const gone = name.startsWith('rm') ? path : name === 'renameSync' ? resolve(String(to)) : '';
     const stats = fs.lstatSync(gone, { throwIfNoEntry: false });
@@ -106,10 +107,10 @@ class Recorder {
 
   /** Adds the states in which a crash now would leave the folder. */
   crash(what: string): void {
-    const isWanted = this.isWanted(this.steps.length);
+    const isWanted = this.isWanted?.(this.steps.length);
     const step = `${this.steps.length}: ${what}`;
     this.steps.push(step);
-    if (!isWanted) return;
+    if (isWanted !== true) return;
     // At the end, a state is wrong that was right before: the program has promised that its work is done.
     if (what === END) this.#seen.clear();
     const now = this.#presentFiles();
@@ -126,6 +127,7 @@ class Recorder {
   end(name: string, [file, to, options]: readonly unknown[], result: unknown): void {
     const path = this.#pathOf(file);
     if (name === 'openSync' && typeof result === 'number') this.#handles.set(result, path);
+    if (this.isWanted === undefined) return;
     if (name === 'fsyncSync' || (options as { flush?: boolean } | undefined)?.flush === true) this.synced(path);
     for (const changed of [path, ...(typeof to === 'string' ? [resolve(to)] : [])])
       for (const folder of [dirname(changed), changed]) this.#note(folder);
@@ -154,7 +156,7 @@ class Recorder {
 
   syncProgram(folder: string): void {
     if (!this.#isInside(folder)) return;
-    this.#syncAll(folder);
+    if (this.isWanted !== undefined) this.#syncAll(folder);
     this.crash(`sync -f ${relative(this.root, folder)}`);
   }
 
@@ -255,13 +257,14 @@ function digestOf(state: State): string {
 
 /**
  * Runs `work`. Returns its steps below the folder `root`, and the states in which a crash would leave this folder
- * before each step for which `isWanted` is true, and after the last one. Equal states are returned once.
+ * before each step for which `isWanted` is true, and after the last one. Equal states are returned once. Without
+ * `isWanted`, returns only the steps.
  */
 export async function crashesOf(
   root: string,
   work: () => Promise<unknown>,
-  isWanted: (step: number) => boolean,
   random: () => number,
+  isWanted?: (step: number) => boolean,
 ): Promise<Pick<Recorder, 'steps' | 'crashes'>> {
   const recorder = new Recorder(root, isWanted, random);
   type Call = (...args: unknown[]) => unknown;

@@ -38,19 +38,19 @@ function chainOfOldOutputs(): FakeBlock[] {
   const all = extended([], 20, random('a chain for tiny limits'));
   const append = (transactions: readonly Transaction[]) => all.push(...chainOf(all.length, [transactions], all.at(-1)?.hash));
   const old: Uint8Array[] = [];
-  while (all.length < 180) {
+  while (all.length < 140) {
     // Etches a rune without a name. The eight outputs share its premine.
     const scripts = Array.from({ length: 8 }, (_, i) => scriptOf(`${all.length} ${i}`));
     append([{ inputs: [unknown()], outputs: [messageScript([2, 1, 6, 800, 0, 0, 0, 0, 9]), ...scripts] }]);
     const block = readBlock(all.at(-1)?.bytes ?? Buffer.alloc(0), hash256);
     for (let i = 1; i <= 8; i++) old.push(outpointOf(hashText(block.txids, 32), i));
   }
-  while (all.length < 300) append([]);
-  while (old.length > 600) {
+  while (all.length < 220) append([]);
+  while (old.length > 400) {
     const inputs = Array.from({ length: 2 + next(6) }, () => ({ outpoint: old.splice(next(old.length), 1)[0] ?? Buffer.alloc(36) }));
     append([{ inputs, outputs: [scriptOf(`${all.length}`)] }]);
   }
-  return extended(all, 460 - all.length, random('the end of a chain for tiny limits'));
+  return extended(all, 360 - all.length, random('the end of a chain for tiny limits'));
 }
 
 const CHAIN = chainOfOldOutputs();
@@ -102,7 +102,7 @@ describe('a pull from a node with tiny limits', () => {
   /** Pulls the chain in several steps. `limits` returns the limits of a step. */
   async function pulled(limits: (step: number) => typeof LIMITS): Promise<string> {
     const to = temporaryFolder();
-    for (const [step, last] of [150, 290, 310, CHAIN.length - 1].entries())
+    for (const [step, last] of [120, 210, 230, CHAIN.length - 1].entries())
       await testPull(`core:${node.url}`, to, { confirmations: 12, limits: limits(step), wanted: { from: undefined, to: last } });
     return to;
   }

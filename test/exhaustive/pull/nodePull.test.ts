@@ -18,10 +18,10 @@ import { filesBelow, RecordingLog, rowsOf, temporaryFolder } from '../../support
 import { chainOf, type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { type Call, recordSteps, type Step, withFault } from '../../support/ioFaults.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
-import { checkFixture, memoryRows, pulledRows, pulledTree } from '../../support/nodePulls.ts';
+import { memoryRows, pulledRows, pulledTree } from '../../support/nodePulls.ts';
 import { failedPull, type TestPull, testPull } from '../../support/pull.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
-import { extended, type FixtureChain, fixtureLines, memoryOf } from '../../support/runeChains.ts';
+import { extended, memoryOf } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
 
 /** Returns a function that draws random integers from 0 to its argument minus one. */
@@ -33,15 +33,6 @@ const random = (name: string) => {
 /** Number of blocks that a pull may replace in these tests. One test uses the default of 100. */
 const CONFIRMATIONS = 12;
 const CHAIN = extended([], 230, random('the chain of nodePull'));
-
-describe('chains of the fixtures', () => {
-  const all = fixtureLines<FixtureChain>('blocks.ndjson');
-  const next = random('chains of the fixtures');
-  // Pulls a single chain of the fixtures. test/exhaustive/nodeChains.test.ts pulls all of them.
-  it.each([all[next(all.length)]!].map((chain) => [chain.test, chain] as const))('%s: answers match the state of ord', (_, chain) =>
-    checkFixture(chain),
-  );
-});
 
 describe('a pull from a node', () => {
   let node: FakeNode;

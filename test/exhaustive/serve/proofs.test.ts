@@ -22,7 +22,7 @@ import { clientIn } from '../../support/clientHosts.ts';
 import { everyTarget, type Files, fetchOver, forged, KEY, STRANGER, signedBuilds, signedFiles, TIMES } from '../../support/lyingHost.ts';
 import { randomFor } from '../../support/seed.ts';
 
-const LIES = Number(process.env['LIES'] ?? 2000);
+const LIES = Number(process.env['LIES'] ?? 500);
 const BASE = 'https://mirror.example.org/';
 const SIZES = { 'whole files': 8192, ranges: 2 * 1024 * 1024 } as const;
 type Size = keyof typeof SIZES;
