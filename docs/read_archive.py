@@ -21,7 +21,7 @@ def content(name):  # of a whole file, whose name is the SHA-256 of the digests 
     return file[:size]
 
 manifest = json.loads(get('runes/v1/manifest.json'))
-assert manifest['format'] == 3, f"format {manifest['format']} is not known"
+assert manifest['format'] == 4, f"format {manifest['format']} is not known"
 root = json.loads(gzip.decompress(content(manifest['archive']['root'])))
 
 def entries(level, index):  # of block `index` of a level: (key, height, first, count)

@@ -13,10 +13,9 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import type { RootName } from '../format/archiveReader.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
-import { fileBytes, type Level } from '../format/sortedTable.ts';
+import { fileBytes } from '../format/sortedTable.ts';
 import { sizeOf } from '../format/tails.ts';
 import type { ReadInput } from '../input/loadInput.ts';
-import { POINTERS_PER_BLOCK } from '../lists/activity.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { isRuneId } from '../lists/nameTable.sql.ts';
 import type { ArchiveFacts } from '../output/manifest.ts';
@@ -113,12 +112,8 @@ export function describe(name: RootName, root: Root): WrittenArchive {
 
 /** Maps the name of the root, and of each file that the root names, to the size of the file's content in bytes. */
 function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
-  const sizes = (levels: readonly Level[], perBlock?: number) =>
-    levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
-  const { names = [], activity = [], ...documents } = lists ?? {};
-  const heads = activity.map((level) => level.heads);
-  const pointers = activity.map((level) => level.pointers);
-  const tables = [...sizes([...ids, ...names, ...heads]), ...sizes(pointers, POINTERS_PER_BLOCK)];
+  const { names = [], ...documents } = lists ?? {};
+  const tables = [...ids, ...names].flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize)] as const));
   return new Map([[name.root, name.bytes], ...filesIn([segments, documents]), ...tables]);
 }
 

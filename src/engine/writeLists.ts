@@ -112,12 +112,13 @@ export async function writeLists(
   const levelBlocks = await blocksOfLevels(plans, state, store);
   const read = await readBlocks(levelBlocks, sources, store);
   const records = await listRecords(levelBlocks, read, blocks, old, maximumLimit(site), state, store);
-  const activity = await writeActivity(plans, tables?.activity ?? [], { blocks: state.blocks, records, objectSize, limits }, put, store);
+  const form = { blocks: state.blocks, records, page, limits, writer };
+  const activity = await writeActivity(plans, tables?.activity ?? [], form, store);
   const levels = { limits, old, writer, scratch };
   // Adds the outputs of the start only if the lowest level is new. A kept lowest level has these outputs already.
   const added = start !== undefined && plans[0]?.isKept === false ? startReceived(start, state.runes) : undefined;
   const changes = added === undefined ? records : await withReceived(added, records, store);
-  const form = { ...levels, tip, records: changes, runes: state.runes };
+  const balanceForm = { ...levels, tip, records: changes, runes: state.runes };
   const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read, start, added }, store) : undefined;
   const ledgerLists = { ...common, activity, outputs };
   const wanted = out === undefined ? undefined : await wantedDigests(ledgerLists, tables, sources, store);
@@ -131,7 +132,7 @@ export async function writeLists(
   // because of an unhandled rejection.
   digests?.catch(() => undefined);
   try {
-    const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
+    const balances = hasBalances ? await writeBalances(plans, { ...balanceForm, etchings: now.table }, store) : undefined;
     return { ...ledgerLists, balances, ledger: await digests };
   } finally {
     stopping.abort();

@@ -2,7 +2,7 @@
  * Format version of a mirror's files. The manifest and the root of an archive contain it. A change of the format raises
  * this number if programs for the previous version would misread a file.
  */
-export const FORMAT = 3;
+export const FORMAT = 4;
 
 /** Thrown if a file of a mirror has a format version that this program does not read. The message says what to do. */
 export class FormatError extends Error {

@@ -11,16 +11,13 @@ export interface EtchingTables {
   readonly runes: readonly DocumentLevel[];
 }
 
-/** A level of the lists of activity (lists/activity.ts). Its two tables have the same range of heights. */
-export interface ActivityLevel {
+/** A level of the lists of activity (lists/activity.ts). */
+export interface PlacedLevel extends DocumentLevel {
   /**
    * Size of the pages of all blocks below this level, in bytes. A pointer gives the position of a page relative to the
    * level's first page. This position plus `begin` is relative to the archive's first page.
    */
   readonly begin: number;
-  readonly heads: Level;
-  /** The table of pointers. Its `counts` has a single number: the number of all pointers. */
-  readonly pointers: Level;
 }
 
 /** Runes with a balance below zero, which only wrong data has. */
@@ -100,7 +97,7 @@ export interface ListTables extends LevelSteps {
    */
   readonly names: readonly Level[];
   /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */
-  readonly activity?: readonly ActivityLevel[] | undefined;
+  readonly activity?: readonly PlacedLevel[] | undefined;
   /** Undefined if the data lacks older blocks. */
   readonly balances?: BalanceTables | undefined;
   /** Undefined if the data is not from a node. */

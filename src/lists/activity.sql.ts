@@ -6,63 +6,61 @@ import { readDoubles } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
+import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import type { PutFile } from '../engine/archive/segmentWriter.ts';
-import { PointerWriter, TableWriter } from '../engine/archive/tableWriter.ts';
+import { makeLevels } from '../engine/archive/makeLevels.ts';
+import { PagedLists } from '../engine/archive/pagedLists.ts';
 import type { LevelRange } from '../format/levels.ts';
-import type { ActivityLevel } from '../format/listTables.ts';
-import type { Limits, WorkLimits } from '../limits.ts';
+import type { PlacedLevel } from '../format/listTables.ts';
+import type { WorkLimits } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { headEntries, LISTED, POINTERS_PER_BLOCK } from './activity.ts';
+import { KEY_DIGITS, LISTED } from './activity.ts';
 
-interface ActivityForm extends RowsForm {
+interface ActivityForm {
+  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'page_position' | 'page_bytes' | 'in_page'>;
   readonly blocks: PackedBlocks;
-  readonly limits: Pick<Limits, 'entriesPerCount' | 'keptRecords' | 'sortedAtOnce'>;
-  /** Maximum size of a file, in bytes. */
-  readonly objectSize: number;
+  readonly limits: Pick<WorkLimits, 'keptRecords' | 'sortedAtOnce'>;
+  /** Maximum number of entries in a document. */
+  readonly page: number;
+  readonly writer: () => DocumentWriter;
 }
 
 /** Writes the levels that changed since the last build, which had the levels `before`. Returns all levels. */
 export async function writeActivity(
   plans: readonly LevelPlan[],
-  before: readonly ActivityLevel[],
+  before: readonly PlacedLevel[],
   form: ActivityForm,
-  put: PutFile,
   store: Store,
-): Promise<ActivityLevel[]> {
-  const { objectSize } = form;
-  const levels: ActivityLevel[] = [];
-  for (const plan of plans) {
+): Promise<PlacedLevel[]> {
+  const levels = await makeLevels<PlacedLevel>(plans, before, async (plan) => {
     const begin = await bytesBelow(plan.first, form.blocks, store);
-    if (plan.isKept) {
-      for (const level of before) if (level.heads.first === plan.first) levels.push({ ...level, begin });
-      continue;
+    const to = form.writer();
+    const lists = new PagedLists(to, form.page);
+    let [upper, lower, position] = [-1, -1, -1];
+    for await (const chunk of sortedRows(await rowsOf(plan, begin, form.records, store), form.limits, store)) {
+      await yieldNow();
+      const [uppers = NONE, lowers = NONE, positions = NONE, lengths = NONE, records = NONE] = COLUMNS.map((_, i) => readDoubles(chunk, i));
+      for (const [row, record] of records.entries()) {
+        if (uppers[row] !== upper || lowers[row] !== lower) {
+          [upper, lower] = [uppers[row] ?? 0, lowers[row] ?? 0];
+          lists.list(upper.toString(16).padStart(UPPER_DIGITS, '0') + lower.toString(16).padStart(KEY_DIGITS - UPPER_DIGITS, '0'));
+        }
+        const isFirst = lists.entry();
+        // Names the page only if the entry before it is in another page.
+        if (isFirst || positions[row] !== position) {
+          position = positions[row] ?? 0;
+          lists.number(position, false);
+          lists.number(lengths[row] ?? 0, false);
+        }
+        lists.number(record, true);
+      }
     }
-    const rows = new ActivityRows(plan, begin, form, store);
-    const heads = new TableWriter(objectSize, form.limits, put);
-    const pointers = new PointerWriter(objectSize, put);
-    try {
-      await writeRows(rows, heads, pointers);
-    } finally {
-      await rows.close();
-    }
-    const table = heads.finish(plan);
-    if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(plan) });
-  }
-  return levels;
-}
-
-/** Writes the lists of a level. */
-async function writeRows(rows: ActivityRows, heads: TableWriter, pointers: PointerWriter): Promise<void> {
-  await rows.start();
-  for (let lists = 0; rows.upper !== Number.POSITIVE_INFINITY; lists += 1) {
-    if (lists % POINTERS_PER_BLOCK === 0) await yieldNow();
-    const { upper, lower } = rows;
-    const position = pointers.total;
-    const waiting = rows.copy(upper, lower, pointers);
-    if (waiting !== undefined) await waiting;
-    for (const entry of headEntries({ upper, lower }, { position, count: pointers.total - position })) heads.add(entry);
-  }
+    lists.finish();
+    const level = await to.finish(plan);
+    return level && { ...level, begin };
+  });
+  // Blocks below a kept level may have changed.
+  return Promise.all(levels.map(async (level) => ({ ...level, begin: await bytesBelow(level.first, form.blocks, store) })));
 }
 
 /**
@@ -78,97 +76,36 @@ function textOf(text: string): string {
 }
 
 /** Returns the size of the pages of all blocks below a height, in bytes. */
-async function bytesBelow(height: number, blocks: PackedBlocks, store: Store): Promise<number> {
-  const bytes = await store.number(`SELECT coalesce(sum(packed), 0)::BIGINT AS number FROM ${blocks} WHERE block_height < ${height}`);
-  return bytes;
-}
+const bytesBelow = (height: number, blocks: PackedBlocks, store: Store): Promise<number> =>
+  store.number(`SELECT coalesce(sum(packed), 0)::BIGINT AS number FROM ${blocks} WHERE block_height < ${height}`);
 
 /** All blocks, with the sizes of their pages in the archive. */
 type PackedBlocks = TableWith<'block_height' | 'packed'>;
 
-interface RowsForm {
-  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'page_position' | 'page_bytes' | 'in_page'>;
-  readonly limits: Pick<WorkLimits, 'keptRecords' | 'sortedAtOnce'>;
-}
-
-/** Columns of a row. The first two are the key. */
+/** Columns of a sorted row. The first two are the key of the list. */
 const COLUMNS = ['upper', 'lower', '"position"', 'length', 'in_page'];
 
-/** The values of each of COLUMNS in some rows. */
-type Chunk = readonly [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
-
-const none = new Float64Array();
-const NO_ROWS: Chunk = [none, none, none, none, none];
-
-/** Rows of a level, ascending by key of the list. A list has a row for each of its listed records, newest first. */
-class ActivityRows {
-  readonly #chunks: AsyncGenerator<Chunk>;
-  #chunk = NO_ROWS;
-  #row = 0;
-
-  /** `begin` is the size of all pages below the level, in bytes. */
-  constructor(range: LevelRange, begin: number, form: RowsForm, store: Store) {
-    this.#chunks = chunksOf(range, begin, form, store);
-  }
-
-  /** Moves to the first row. */
-  start(): Promise<void> {
-    return this.#nextChunk();
-  }
-
-  /** The first part of the current row's key; infinite after the last row. */
-  get upper(): number {
-    return this.#chunk[0][this.#row] ?? Number.POSITIVE_INFINITY;
-  }
-
-  get lower(): number {
-    return this.#chunk[1][this.#row] ?? 0;
-  }
-
-  /**
-   * Adds the rows of a list to `pointers`, beginning with the current row. Returns a promise if more rows must first be
-   * read from DuckDB.
-   */
-  copy(upper: number, lower: number, pointers: PointerWriter): Promise<void> | void {
-    const [uppers, lowers, positions, lengths, inPages] = this.#chunk;
-    let row = this.#row;
-    for (; uppers[row] === upper && lowers[row] === lower; row += 1)
-      pointers.add(positions[row] ?? 0, lengths[row] ?? 0, inPages[row] ?? 0);
-    this.#row = row;
-    if (row > 0 && row === uppers.length) return this.#nextChunk().then(() => this.copy(upper, lower, pointers));
-  }
-
-  async #nextChunk(): Promise<void> {
-    const { value, done } = await this.#chunks.next();
-    this.#chunk = done === true ? NO_ROWS : value;
-    this.#row = 0;
-  }
-
-  async close(): Promise<void> {
-    await this.#chunks.return(undefined);
-  }
-}
+const NONE = new Float64Array();
 
 /** Memory that DuckDB needs to sort the row of a pointer, in bytes: about twice the size of the row's columns. */
 const SORTED_BYTES = 128;
 
-/** Yields the rows of a level by ascending key, in chunks. The rows of a list begin with the newest record. */
-async function* chunksOf({ first, last }: LevelRange, begin: number, { records, limits }: RowsForm, store: Store): AsyncGenerator<Chunk> {
+/** Number of hex digits of a key in the column `upper`; the others are in `lower`. Numbers sort faster than texts. */
+const UPPER_DIGITS = 12;
+
+/** Returns the rows of a level, with COLUMNS. The rows of a list begin with the newest record. */
+async function rowsOf({ first, last }: LevelRange, begin: number, records: ActivityForm['records'], store: Store) {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const page = `block_height AS height, page_position - ${begin} AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page`;
   const listed = (text: string) =>
     `SELECT sha256(${textOf(text)}) AS hash, ${page} FROM ${records} WHERE ${isIn} AND ${text.includes('address') ? 'address IS NOT NULL' : 'true'}`;
   const lists = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')];
-  // A list's key (ListKey) is the beginning of the hash of its text.
-  const rows = `SELECT ('0x' || left(hash, 12))::UBIGINT AS upper, ('0x' || substr(hash, 13, 6))::UINTEGER AS lower, * EXCLUDE (hash)
+  const digits = [`left(hash, ${UPPER_DIGITS})`, `substr(hash, ${UPPER_DIGITS + 1}, ${KEY_DIGITS - UPPER_DIGITS})`];
+  const rows = `SELECT ('0x' || ${digits[0]})::UBIGINT AS upper, ('0x' || ${digits[1]})::UINTEGER AS lower, * EXCLUDE (hash)
     FROM (${lists.map(listed).join(' UNION ALL ')})`;
   const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
-  const sorted = {
+  return {
     ...{ rows, most: `${lists.length * count}`, key: 'upper', within: 'lower, height DESC, "position", in_page', rowBytes: SORTED_BYTES },
     select: COLUMNS.map((name) => `${name}::DOUBLE`).join(', '),
   };
-  for await (const chunk of sortedRows(sorted, limits, store)) {
-    const values = (column: number) => readDoubles(chunk, column);
-    yield [values(0), values(1), values(2), values(3), values(4)];
-  }
 }

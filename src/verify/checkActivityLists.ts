@@ -4,25 +4,26 @@
  * a level (format/levels.ts) may not fit into memory.
  */
 import { createHash } from 'node:crypto';
-import { pointersOf } from '../engine/archive/tableWriter.ts';
-import { ArchiveError } from '../format/archiveError.ts';
+import { documentsOf } from '../engine/archive/documentWriter.ts';
 import { countBefore } from '../format/binarySearch.ts';
+import { pageKey } from '../format/documentKeys.ts';
 import { type LevelRange, levelRanges } from '../format/levels.ts';
-import type { ActivityLevel } from '../format/listTables.ts';
-import type { TableEntry } from '../format/sortedTable.ts';
-import { LISTED, type ListKey, MOST_IN_ENTRY, POINTERS_PER_BLOCK, type Pointer } from '../lists/activity.ts';
+import type { PlacedLevel } from '../format/listTables.ts';
+import { KEY_DIGITS, LISTED, type Pointer, parsePointers } from '../lists/activity.ts';
+import { headKey, lengthIn } from '../lists/pagedList.ts';
 import type { Activity } from './checkBlock.ts';
-import { addNames, checkFiles, checkTable, type ExpectedEntries, Fingerprints, isAbove, levelAt, readEntries } from './checkTables.ts';
+import { addNames, checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
 import { orFinding } from './findings.ts';
 import type { ListsCheck } from './verification.ts';
 
-const addPointer = (sum: Fingerprints, { upper, lower }: ListKey, { position, length, record }: Pointer): void =>
-  sum.add([upper, lower, position, length, record]);
-
-function keyOf(text: string): ListKey {
-  const hash = createHash('sha256').update(text).digest();
-  return { upper: hash.readUIntBE(0, 6), lower: hash.readUIntBE(6, 3) };
+function addPointer(sum: Fingerprints, key: string, { position, length, record }: Pointer): void {
+  sum.add([Number.parseInt(key.slice(0, 9), 16), Number.parseInt(key.slice(9), 16), position, length, record]);
 }
+
+const keyOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, KEY_DIGITS);
+
+/** Positions of expected pointers are relative to the level's first page. */
+const FROM_LEVEL = { begin: 0 };
 
 /** Maximum number of runes whose keys are cached. */
 const MOST_KEYS = 10_000;
@@ -45,7 +46,7 @@ interface ExpectedLevel extends ExpectedEntries {
 export class ActivityVerification {
   readonly #levels: ExpectedLevel[];
   /** Keys of runes by id. Cached, because a few runes have most of the records. */
-  readonly #keys = new Map<string, ListKey>();
+  readonly #keys = new Map<string, string>();
   /** Size of the pages of all blocks so far, in bytes. */
   #bytes = 0;
 
@@ -96,7 +97,7 @@ export class ActivityVerification {
     this.#bytes = position + level.begin;
   }
 
-  #runeKey(rune: Activity['rune'], { entries, names }: ExpectedLevel): ListKey {
+  #runeKey(rune: Activity['rune'], { entries, names }: ExpectedLevel): string {
     if (this.check.lists.etchings === undefined) addNames(rune, 0, entries, names);
     const known = this.#keys.get(rune.id);
     if (known !== undefined) return known;
@@ -112,7 +113,7 @@ export class ActivityVerification {
     const { activity = [], etchings, names } = lists;
     const expected = this.#levels.filter(({ pointers }) => pointers.count > 0);
     const rangeOf = ({ first, last }: LevelRange, begin: number) => `${first}-${last} from byte ${begin}`;
-    const ranges = activity.map(({ heads, begin }) => rangeOf(heads, begin));
+    const ranges = activity.map((level) => rangeOf(level, level.begin));
     if (ranges.join() !== expected.map((level) => rangeOf(level, level.begin)).join())
       return void findings.add(`${rootPath} has other levels of lists than a build makes`);
     if (etchings === undefined) checkTable('table of names', names, this.#levels, this.check);
@@ -122,34 +123,46 @@ export class ActivityVerification {
     }
   }
 
-  #checkLevel({ heads, pointers }: ActivityLevel, blocks: ExpectedLevel): void {
-    checkFiles(pointers, this.check, POINTERS_PER_BLOCK);
+  #checkLevel(level: PlacedLevel, blocks: ExpectedLevel): void {
+    const { archive, lists, findings } = this.check;
     const found = new Fingerprints();
-    const reader = pointersOf(this.check.archive, pointers);
     let isRight = true;
-    let last: TableEntry | undefined;
-    let newest: Pointer | undefined;
-    const isCounted = readEntries(heads, this.check, (head) => {
-      const { key: upper, height: lower, first, count } = head;
-      // A long list has several consecutive entries in the table of heads.
-      const continues = last?.key === upper && last.height === lower;
-      if (!continues) newest = undefined;
-      const isNext = continues ? last?.count === MOST_IN_ENTRY : last === undefined || isAbove([upper, lower], [last.key, last.height]);
-      isRight &&= isNext && first === found.count && count > 0;
-      last = head;
-      for (let i = 0; i < count; i += 1) {
-        const { value, done } = reader.next();
-        if (done === true)
-          throw new ArchiveError(
-            `the lists of the blocks ${heads.first} to ${heads.last} have only ${found.count} entries, fewer than their heads say`,
-          );
-        isRight &&= newest === undefined || isBefore(newest, value, blocks.starts);
-        newest = value;
-        addPointer(found, { upper, lower }, value);
+    /** The current list, and its pages and entries so far. */
+    let list = { key: '', pages: 0, entries: 0 };
+    let last: Pointer | undefined;
+    const pointersIn = (values: readonly string[]): readonly Pointer[] => {
+      try {
+        return parsePointers(values, FROM_LEVEL);
+      } catch {
+        isRight = false;
+        return [];
       }
-    });
-    if (!isRight || !isCounted || !found.equals(blocks.pointers) || pointers.counts.join() !== String(found.count))
-      this.check.findings.add(`the lists of the blocks ${heads.first} to ${heads.last} differ from the lists that a build makes`);
+    };
+    for (const { key: document, values } of documentsOf(archive, level)) {
+      const key = document.slice(0, KEY_DIGITS);
+      if (key !== list.key) {
+        isRight &&= list.pages === 0;
+        [list, last] = [{ key, pages: 0, entries: 0 }, undefined];
+      }
+      const length = list.pages > 0 ? lengthIn(values) : undefined;
+      if (document === pageKey(key, list.pages)) {
+        // All pages before this one must be full.
+        isRight &&= list.entries === list.pages * lists.page;
+        list.pages += 1;
+      } else {
+        isRight &&= document === headKey(key) && (list.pages === 0 || (length === list.entries && length > lists.page));
+        list.pages = 0;
+      }
+      for (const pointer of length === undefined ? pointersIn(values) : []) {
+        isRight &&= last === undefined || isBefore(last, pointer, blocks.starts);
+        last = pointer;
+        addPointer(found, key, pointer);
+        list.entries += 1;
+      }
+      isRight &&= values.length <= lists.page;
+    }
+    if (!isRight || list.pages > 0 || !found.equals(blocks.pointers))
+      findings.add(`the lists of the blocks ${level.first} to ${level.last} differ from the lists that a build makes`);
   }
 }
 

@@ -12,13 +12,12 @@ import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { crc32 } from '../../src/format/crc32.ts';
 import type { DocumentLevel } from '../../src/format/levels.ts';
-import type { ActivityLevel } from '../../src/format/listTables.ts';
+import type { PlacedLevel } from '../../src/format/listTables.ts';
 import { PartCache } from '../../src/format/partCache.ts';
 import { type Root, renderRoot } from '../../src/format/root.ts';
 import { BLOCK_BYTES, type Level } from '../../src/format/sortedTable.ts';
 import { verifiedRead } from '../../src/format/verifiedRead.ts';
 import { READER_LIMITS } from '../../src/limits.ts';
-import { POINTER_BYTES } from '../../src/lists/activity.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../src/pages/fileAccess.ts';
 import { archiveNameOf, archivePath } from '../../src/pages/filePaths.ts';
@@ -200,7 +199,7 @@ function readers(name: string, change: (path: string, content: Buffer) => Buffer
     fromFiles({ ...diskFiles(at(name)), read: (path, ...part) => verified(archiveNameOf(path) ?? '', ...part) }),
   ] as const;
 }
-const isTable = (kind: string) => /[.](?:ids|names|heads|pointers)$/.test(kind);
+const isTable = (kind: string) => /[.](?:ids|names)$/.test(kind);
 const answersOf = async (ask: (target: string) => Promise<string>, from = targets) => {
   const answers: string[] = [];
   for (const target of from) answers.push(await ask(target));
@@ -339,6 +338,14 @@ function changedTable<T extends Level>(table: T, change: (content: Buffer) => vo
     content.writeUInt32BE(crc32(content, end - BLOCK_BYTES, end - 4), end - 4);
   return { ...table, files: [putFile(at('forged ranges'), content), ...table.files.slice(1)] };
 }
+/** Writes the documents of a level again, changed, for `forge`. */
+async function changedDocuments<T extends DocumentLevel>(level: T, change: (documents: StoredDocument[]) => StoredDocument[]): Promise<T> {
+  const archive = StoredArchive.in(at('ranges'));
+  const writer = new DocumentWriter(archive.root.objectSize, limits, (content) => putFile(at('forged ranges'), content));
+  const changed = change([...documentsOf(archive, level)]).sort((a, b) => (a.key < b.key ? -1 : 1));
+  for (const document of changed) writer.addLine(lineOf(document));
+  return { ...level, ...(await writer.finish(level)) };
+}
 const swapped = (content: Buffer, a: number, b: number, length: number) => {
   const kept = Buffer.from(content.subarray(a, a + length));
   content.copyWithin(a, b, b + length);
@@ -351,12 +358,25 @@ describe('verification finds', () => {
     ...root,
     lists: root.lists && { ...root.lists, ...change(root.lists) },
   });
-  const inActivity = (change: (level: ActivityLevel) => Partial<ActivityLevel>) =>
-    inLists(({ activity = [] }) => ({ activity: activity.map((level, i) => (i === 0 ? { ...level, ...change(level) } : level)) }));
-  const inHeads = (change: (content: Buffer) => void) => inActivity(({ heads }) => ({ heads: changedTable(heads, change) }));
-  const inPointers = (change: (content: Buffer) => void) => inActivity(({ pointers }) => ({ pointers: changedTable(pointers, change) }));
+  const inActivity = (change: (level: PlacedLevel) => PlacedLevel | Promise<PlacedLevel>) => async (root: Root) => {
+    const [lowest, ...others] = root.lists?.activity ?? [];
+    if (lowest === undefined) return root;
+    const changed = await change(lowest);
+    return inLists(() => ({ activity: [changed, ...others] }))(root);
+  };
+  /** Changes the first document of the lowest level of activity that `is` accepts. */
+  const inDocument = (is: (document: StoredDocument) => boolean, change: (document: StoredDocument) => StoredDocument[]) =>
+    inActivity((level) =>
+      changedDocuments(level, (documents) => {
+        const found = documents.find(is);
+        expect(found).toBeDefined();
+        return documents.flatMap((one) => (one === found ? change(one) : one));
+      }),
+    );
+  const isLong = ({ key, values }: StoredDocument) =>
+    key.endsWith('!') && values.length > 1 && values.every((value) => value.includes('.'));
   const DIFFER = /^the (?:lists|table of ids|names) of the blocks [0-9]+ to [0-9]+ differ/;
-  it.each<[string, (root: Root) => Root, RegExp, Name?]>([
+  it.each<[string, (root: Root) => Root | Promise<Root>, RegExp, Name?]>([
     [
       'swapped entries of the table of ids',
       (root) => ({
@@ -365,16 +385,44 @@ describe('verification finds', () => {
       }),
       DIFFER,
     ],
-    ['swapped pointers', inPointers((content) => swapped(content, 0, 300 * POINTER_BYTES, POINTER_BYTES)), DIFFER],
-    ['a pointer to another record', inPointers((content) => content.writeUInt8(content.readUInt8(11) ^ 1, 11)), DIFFER],
-    ['a list that is too short', inHeads((content) => content.writeUInt8(content.readUInt8(15) - 1, 15)), DIFFER],
-    ['another key', inHeads((content) => content.writeUInt8(content.readUInt8(8) ^ 1, 8)), DIFFER],
-    ['swapped heads', inHeads((content) => swapped(content, 0, 16, 16)), DIFFER],
-    ['another begin of a level', inActivity(({ begin }) => ({ begin: begin + 1 })), /has other levels of lists than a build makes/],
+    ['swapped pointers', inDocument(isLong, ({ key, values }) => [{ key, values: [...values].reverse() }]), DIFFER],
     [
-      'another number of pointers',
-      inActivity(({ pointers }) => ({ pointers: { ...pointers, counts: [10 ** 7] } })),
-      /have a wrong number of files/,
+      'a pointer to another record',
+      inDocument(isLong, ({ key, values }) => [
+        { key, values: values.map((one) => one.replace(/.$/, (last) => (last === '0' ? '1' : '0'))) },
+      ]),
+      DIFFER,
+    ],
+    ['a list that is too short', inDocument(isLong, ({ key, values }) => [{ key, values: values.slice(1) }]), DIFFER],
+    ['a list with another key', inDocument(isLong, ({ key, values }) => [{ key: key.replace(/.!$/, 'g!'), values }]), DIFFER],
+    [
+      'a list without its first page',
+      inDocument(
+        ({ key }) => key.endsWith(' 00000000'),
+        () => [],
+      ),
+      DIFFER,
+    ],
+    [
+      'a long list without its head',
+      inDocument(
+        ({ values: [only = ''] }) => /^[0-9]+$/.test(only),
+        () => [],
+      ),
+      DIFFER,
+    ],
+    [
+      'a long list with another length',
+      inDocument(
+        ({ values: [only = ''] }) => /^[0-9]+$/.test(only),
+        ({ key, values }) => [{ key, values: [`${Number(values[0]) + 1}`] }],
+      ),
+      DIFFER,
+    ],
+    [
+      'another begin of a level',
+      inActivity((level) => ({ ...level, begin: level.begin + 1 })),
+      /has other levels of lists than a build makes/,
     ],
     ['another highest block', inLists(({ tip }) => ({ tip: tip + 1 })), /is missing or damaged/],
     ['another lowest block', inLists(({ lowest = 0 }) => ({ lowest: lowest - 1 })), /is missing or damaged/, 'files'],
@@ -431,12 +479,7 @@ describe('verification finds', () => {
         if (level === undefined || fitting.length === 0) continue;
         const chosen = fitting[random(fitting.length)];
         const forged = await forge('ranges', async (root) => {
-          const writer = new DocumentWriter(root.objectSize, limits, (content) => putFile(at('forged ranges'), content));
-          for (const one of documents) {
-            const kept = one === chosen ? change(one) : one;
-            if (kept !== undefined) writer.addLine(lineOf(kept));
-          }
-          const written = { ...level, ...(await writer.finish(level)) };
+          const written = await changedDocuments(level, () => documents.flatMap((one) => (one === chosen ? (change(one) ?? []) : one)));
           return inLists(() => put(levels.map((one) => (one === level ? written : one))))(root);
         });
         const found = await findingsOf(forged);
@@ -460,18 +503,13 @@ describe('a reader', () => {
       path === archivePath(a ?? '') ? content(b) : path === archivePath(b ?? '') ? content(a) : whole,
     );
     expect(await fetched(`blocks/${segments[1]?.first}/activity`)).toBe('503');
-    const wrong = await forge('ranges', (root) => ({
-      ...root,
-      lists: root.lists && {
-        ...root.lists,
-        activity: (root.lists.activity ?? []).map((level) => ({
-          ...level,
-          pointers: changedTable(level.pointers, (table) => {
-            for (let i = 0; i < table.length; i += 1) if ((i % BLOCK_BYTES) % POINTER_BYTES === 11) table[i] = (table[i] ?? 0) ^ 1;
-          }),
-        })),
-      },
-    }));
+    const otherRecords = ({ key, values }: StoredDocument) => ({ key, values: values.map((one) => one.replace(/[.][0-9]+$/, '.1')) });
+    const wrong = await forge('ranges', async (root) => {
+      const activity = await Promise.all(
+        (root.lists?.activity ?? []).map((level) => changedDocuments(level, (all) => all.map(otherRecords))),
+      );
+      return { ...root, lists: root.lists && { ...root.lists, activity } };
+    });
     const [ask] = readers(wrong, (_, whole) => whole);
     const answers = await answersOf(
       ask,

@@ -121,6 +121,20 @@ export const DATA_FAULTS: readonly Fault[] = [
     test: 'format/documents',
   },
   {
+    name: 'a page of a list with one entry too many',
+    file: 'src/engine/archive/pagedLists.ts',
+    from: 'if (this.#count === this.page) this.#endPage();',
+    to: 'if (this.#count > this.page) this.#endPage();',
+    test: 'lists/pagedLists',
+  },
+  {
+    name: 'a page of a list that is one page too far',
+    file: 'src/lists/pagedList.ts',
+    from: 'const first = Math.floor(from / each);',
+    to: 'const first = Math.ceil(from / each);',
+    test: 'lists/pagedLists',
+  },
+  {
     name: 'old blocks of a negative size',
     file: 'src/engine/archive/segmentWriter.ts',
     from: '    const bytes = block.pages.reduce((sum, length) => sum + length, 0);\n    // Reads',

@@ -29,14 +29,10 @@ describe('a root', () => {
       { first: 20, last: 21 },
     ];
     const of = (kind: string): unknown => levels[kind] ?? right;
-    const [heads, pointers] = [of('heads') as unknown[], of('pointers') as unknown[]];
-    const activity = Array.from({ length: Math.max(heads.length, pointers.length) }, (_, i) => ({
-      ...{ begin: 0, heads: heads[i] ?? heads[0], pointers: pointers[i] ?? pointers[0] },
-    }));
     return {
       ...{ steps: [16, 4], unsettled: 2, tip: 21, page: 60, names: of('names') },
       etchings: { total: 1, levels: of('etchings'), runes: of('runes') },
-      activity,
+      activity: of('activity'),
       balances: { addresses: of('addresses'), holders: of('holders') },
       outputs: { tipHash: '', outputs: of('outputs'), addresses: of('owners'), starts: of('starts') },
       ...more,
@@ -46,7 +42,7 @@ describe('a root', () => {
   it('may have lists whose levels follow from the tip, the lowest block and the start', () => {
     const from = (levels: readonly (readonly [number, number])[]) => levels.map(([first, last]) => ({ first, last }));
     const above = Object.fromEntries(
-      ['addresses', 'holders', 'outputs', 'owners', 'starts', 'heads'].map((kind) => [
+      ['addresses', 'holders', 'outputs', 'owners', 'starts', 'activity'].map((kind) => [
         kind,
         from([
           [5, 7],
@@ -65,9 +61,9 @@ describe('a root', () => {
     );
     for (const lists of [
       listsWith({}),
-      listsWith({ ...above, pointers: above['heads'] }, { lowest: 5 }),
+      listsWith(above, { lowest: 5 }),
       listsWith(
-        { ...started, ...Object.fromEntries(Object.keys(above).map((kind) => [kind, started['names']])), pointers: started['names'] },
+        { ...started, ...Object.fromEntries(Object.keys(above).map((kind) => [kind, started['names']])) },
         { start: { height: 9 } },
       ),
       { ...listsWith({}), etchings: undefined, balances: undefined, outputs: undefined, activity: undefined, names: [] },
@@ -98,19 +94,18 @@ describe('a root', () => {
     ['levels that overlap', { ...root, ids: [level, { ...level, first: 7, last: 9 }] }],
     ['a level that ends before it begins', { ...root, ids: [{ ...level, first: 8 }] }],
     ['more levels than steps allow', { ...root, ids: Array.from({ length: 19 }, (_, i) => ({ ...level, first: i, last: i })) }],
-    ...(['etchings', 'runes', 'names', 'addresses', 'holders', 'outputs', 'owners', 'starts', 'heads', 'pointers'] as const).flatMap(
-      (kind) =>
+    ...(['etchings', 'runes', 'names', 'addresses', 'holders', 'outputs', 'owners', 'starts', 'activity'] as const).flatMap((kind) =>
+      [
+        ['a level that does not follow from the tip', [{ first: 1, last: 15 }]],
+        ['40 equal levels', Array.from({ length: 40 }, () => ({ first: 0, last: 15 }))],
         [
-          ['a level that does not follow from the tip', [{ first: 1, last: 15 }]],
-          ['40 equal levels', Array.from({ length: 40 }, () => ({ first: 0, last: 15 }))],
+          'levels of another tip',
           [
-            'levels of another tip',
-            [
-              { first: 0, last: 15 },
-              { first: 16, last: 22 },
-            ],
+            { first: 0, last: 15 },
+            { first: 16, last: 22 },
           ],
-        ].map(([what, levels]): [string, unknown] => [`${what}, of ${kind}`, { ...root, lists: listsWith({ [kind]: levels }) }]),
+        ],
+      ].map(([what, levels]): [string, unknown] => [`${what}, of ${kind}`, { ...root, lists: listsWith({ [kind]: levels }) }]),
     ),
     ['a tip above all heights', { ...root, lists: { ...listsWith({}), tip: 2 ** 24 } }],
     ['a tip that is text', { ...root, lists: { ...listsWith({}), tip: '21' } }],
@@ -125,11 +120,11 @@ describe('a root', () => {
   });
 
   it.each([
-    [4, 'have format 4, and this version of rune-activity-mirror reads format 3: update this program or client module'],
-    [2, 'have format 2, and this version of rune-activity-mirror reads format 3: the mirror has to be built again with this version'],
+    [5, 'have format 5, and this version of rune-activity-mirror reads format 4: update this program or client module'],
+    [3, 'have format 3, and this version of rune-activity-mirror reads format 4: the mirror has to be built again with this version'],
     ['"1"', 'have no format version, '],
   ])('of format %s is refused with advice', (format, message) => {
-    const text = renderRoot(root).replace('"format":3', `"format":${format}`);
+    const text = renderRoot(root).replace('"format":4', `"format":${format}`);
     const failure = (() => {
       try {
         return parseRoot(text);

@@ -57,15 +57,15 @@ function copy(): string {
   return out;
 }
 
-const NEWER = 'have format 4, and this version of rune-activity-mirror reads format 3: update this program or client module';
-const OLDER = 'have no format version, and this version of rune-activity-mirror reads format 3: the mirror has to be built again';
+const NEWER = 'have format 5, and this version of rune-activity-mirror reads format 4: update this program or client module';
+const OLDER = 'have no format version, and this version of rune-activity-mirror reads format 4: the mirror has to be built again';
 
 it.each([
   ['the manifest', changeManifest],
   ['the root', changeRoot],
 ] as const)('%s of another version gets a message from hosts, the client and verify', async (name, change) => {
   for (const [format, message] of [
-    [4, NEWER],
+    [5, NEWER],
     [undefined, OLDER],
   ] as const) {
     const out = copy();
@@ -101,7 +101,7 @@ it.each([
 
 it('a pull from a mirror of another version ends with advice', async () => {
   const out = copy();
-  changeManifest(out, 4);
+  changeManifest(out, 5);
   const files = await startPlainFiles(out);
   try {
     const error = await failedPull(files.base, join(work, 'pulled'));

@@ -1,12 +1,11 @@
 /**
- * Writes and reads sorted tables (format/sortedTable.ts) and tables of pointers. If the range or a block of a level
+ * Writes and reads sorted tables (format/sortedTable.ts). If the range or a block of a level
  * (format/levels.ts) changed, a build makes the level by merging levels of the last build and the entries of new
  * blocks. It keeps all other levels.
  */
 import { readDoubles } from '../../duckdb/columns.ts';
 import { sortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
-import { BuildError } from '../../errors.ts';
 import { type LevelRange, levelRanges } from '../../format/levels.ts';
 import {
   countsFor,
@@ -21,7 +20,6 @@ import {
   writeEntry,
 } from '../../format/sortedTable.ts';
 import { countCrossing, type PublishedLimits, type WorkLimits } from '../../limits.ts';
-import { POINTER_BYTES, type Pointer, readPointer, writePointer } from '../../lists/activity.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { Cursor } from './cursor.ts';
 import { type ArchiveSources, hasAny } from './listedRecords.ts';
@@ -174,38 +172,3 @@ export class TableWriter {
     return { first, last, counts: foldCounts(this.#counts, counts), files: this.#blocks.finish() };
   }
 }
-
-export class PointerWriter {
-  readonly #blocks: BlockWriter;
-
-  constructor(objectSize: number, put: PutFile) {
-    this.#blocks = new BlockWriter(objectSize, POINTER_BYTES, 0, put);
-  }
-
-  get total(): number {
-    return this.#blocks.total;
-  }
-
-  /** Throws a BuildError when a level has more than MOST_POINTERS pointers. */
-  add(position: number, length: number, record: number): void {
-    const at = this.#blocks.next();
-    writePointer(this.#blocks.view, at, position, length, record);
-    if (this.total > MOST_POINTERS) {
-      throw new BuildError(`the lists by rune and address have too many entries: a level can have at most ${MOST_POINTERS}`, [
-        'Build without them: with --no-lists, or without --lists.',
-      ]);
-    }
-  }
-
-  finish({ first, last }: LevelRange): Level {
-    return { first, last, counts: [this.total], files: this.#blocks.finish() };
-  }
-}
-
-/**
- * Maximum number of pointers in a level. The table of heads (ActivityLevel in format/listTables.ts) stores the position
- * of a pointer in 4 bytes.
- */
-const MOST_POINTERS = 2 ** 32;
-
-export const pointersOf = (old: StoredArchive, level: Level): Generator<Pointer> => storedEntries(old, level, POINTER_BYTES, readPointer);

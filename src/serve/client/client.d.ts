@@ -185,7 +185,7 @@ export interface OutputPage extends Page<UnspentOutput> {
 export interface MirrorManifest {
     readonly generator: 'rune-activity-mirror';
     /** Version of the file format. This module reads only the version that it was built for. */
-    readonly format: 3;
+    readonly format: 4;
     readonly version: string;
     /** Set if the mirror has invented blocks from the sample of this program. */
     readonly sample?: true;

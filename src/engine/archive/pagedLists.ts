@@ -1,0 +1,107 @@
+/** Writes lists in documents (lists/pagedList.ts) as a stream: a list may have any number of entries. */
+import { pageKey } from '../../format/documentKeys.ts';
+import { headKey } from '../../lists/pagedList.ts';
+import type { DocumentWriter } from './documentWriter.ts';
+
+const [TAB, LINE_FEED, POINT, ZERO] = [9, 10, 46, 48];
+
+/** Number of bytes after which complete lists go to the DocumentWriter, and of bytes of a number and its separator. */
+const [ENOUGH, NUMBER] = [1 << 15, 17];
+
+/** Adds lists to a level, ascending by key. `page` is the maximum number of entries in a document. */
+export class PagedLists {
+  /** Complete lists without pages, and then the current document. */
+  #bytes = Buffer.allocUnsafe(2 * ENOUGH);
+  #end = 0;
+  /** Where the entries of the current document begin, and their number. */
+  #begin = 0;
+  #count = 0;
+  /** The current list, and the number of its pages and of the entries in them. */
+  #list: { readonly key: string; pages: number; entries: number } | undefined;
+
+  constructor(
+    private readonly to: Pick<DocumentWriter, 'addLines'>,
+    private readonly page: number,
+  ) {}
+
+  /** Ends the current list, and begins a list. The key is ASCII. */
+  list(key: string): void {
+    this.#endList();
+    this.#list = { key, pages: 0, entries: 0 };
+    this.#reserve(2 * key.length);
+    this.#end += this.#bytes.write(headKey(key), this.#end, 'latin1');
+    this.#begin = this.#end;
+  }
+
+  /** Begins an entry of the current list. Returns true if it is the first entry of its document. */
+  entry(): boolean {
+    if (this.#count === this.page) this.#endPage();
+    this.#reserve(1);
+    this.#bytes[this.#end] = TAB;
+    this.#end += 1;
+    this.#count += 1;
+    return this.#count === 1;
+  }
+
+  /** Adds a non-negative integer to the entry, and a point after it unless it is the `last` number of the entry. */
+  number(value: number, isLast: boolean): void {
+    this.#reserve(NUMBER);
+    let digits = 1;
+    for (let power = 10; power <= value; power *= 10) digits += 1;
+    this.#end += digits;
+    for (let [at, left] = [this.#end - 1, value]; digits > 0; digits -= 1) {
+      const rest = Math.floor(left / 10);
+      this.#bytes[at] = ZERO + (left - 10 * rest);
+      left = rest;
+      at -= 1;
+    }
+    if (isLast) return;
+    this.#bytes[this.#end] = POINT;
+    this.#end += 1;
+  }
+
+  #reserve(length: number): void {
+    if (this.#end + length <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafe(2 * this.#bytes.length);
+    this.#bytes.copy(larger, 0, 0, this.#end);
+    this.#bytes = larger;
+  }
+
+  #endPage(): void {
+    if (this.#list === undefined) return;
+    const { key, pages } = this.#list;
+    if (pages === 0) this.#flush(this.#begin - headKey(key).length);
+    this.to.addLines(Buffer.concat([Buffer.from(pageKey(key, pages)), this.#bytes.subarray(this.#begin, this.#end), Buffer.of(LINE_FEED)]));
+    this.#list.pages += 1;
+    this.#list.entries += this.#count;
+    [this.#begin, this.#end, this.#count] = [0, 0, 0];
+  }
+
+  /** Call it after the last list. */
+  finish(): void {
+    this.#endList();
+    this.#flush(this.#end);
+  }
+
+  #endList(): void {
+    const list = this.#list;
+    if (list === undefined) return;
+    if (list.pages > 0) {
+      this.#endPage();
+      this.#end += this.#bytes.write(`${headKey(list.key)}\t${list.entries}`, 'latin1');
+    }
+    this.#reserve(1);
+    this.#bytes[this.#end] = LINE_FEED;
+    this.#end += 1;
+    [this.#list, this.#count] = [undefined, 0];
+    if (this.#end > ENOUGH) {
+      this.#flush(this.#end);
+      this.#end = 0;
+    }
+  }
+
+  /** Passes on the bytes before `end`, which are complete lists. */
+  #flush(end: number): void {
+    if (end > 0) this.to.addLines(Buffer.from(this.#bytes.subarray(0, end)));
+  }
+}

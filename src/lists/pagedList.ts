@@ -1,0 +1,87 @@
+/**
+ * Lists in documents (format/documents.ts): any number of entries in an order, found by a key. A level has the entries
+ * of its blocks, and the list continues in the next level.
+ *
+ * The head of a list, whose key continues with `!`, has the entries of the list in the level. But a list of more than
+ * `page` entries (ListTables) has them in pages (`pageKey`), and its head has only their number. The head sorts after the
+ * pages, because a build that writes a list of any length as a stream knows this number only at the end.
+ */
+import type { Archive } from '../format/archiveReader.ts';
+import { pageKey } from '../format/documentKeys.ts';
+import { damaged, findDocuments } from '../format/documents.ts';
+import type { DocumentLevel } from '../format/levels.ts';
+import { overlapping } from '../format/overlap.ts';
+
+export const headKey = (key: string): string => `${key}!`;
+export const keyOfHead = (head: string): string => head.slice(0, -1);
+
+/** The number of entries in pages, as the only value of a head. An entry of a list is never a plain number. */
+const LENGTH = /^[1-9][0-9]{0,14}$/;
+
+/** Returns the number of entries that are in pages. Undefined for a head that has the entries itself. */
+export const lengthIn = (head: readonly string[]): number | undefined =>
+  head.length === 1 && LENGTH.test(head[0] ?? '') ? Number(head[0]) : undefined;
+
+export interface PagedList<Entry> {
+  /** Number of entries in all levels. */
+  readonly total: number;
+  /** Reads the entries `from` to `to - 1`. `to` must not exceed the total. Rejects with an ArchiveError for damage. */
+  read(from: number, to: number): Promise<Entry[]>;
+}
+
+/**
+ * Finds a list. `levels` has the level that the list begins with first. An unknown list has no entries. Also reads the
+ * pages that probably have the entries from `offset` on. Then reading these entries takes no further round of requests,
+ * unless the levels before theirs have more than a page. `parse` returns the entries of a document of a level. Rejects
+ * with an ArchiveError for damaged files.
+ */
+export async function findPagedList<Level extends DocumentLevel, Entry>(
+  archive: Archive,
+  levels: readonly Level[],
+  key: string,
+  offset: number,
+  parse: (values: readonly string[], level: Level) => readonly Entry[],
+): Promise<PagedList<Entry>> {
+  const size = archive.root.lists?.page ?? 1;
+  const near = Math.floor(offset / size);
+  const ahead = [...new Set([Math.max(near - 1, 0), near])];
+  const found = await Promise.all(
+    levels.map(async (level) => {
+      const [head, ...pages] = await findDocuments(archive, level, [headKey(key), ...ahead.map((page) => pageKey(key, page))]);
+      if (head === undefined) return undefined;
+      const length = lengthIn(head);
+      const known = new Map(ahead.map((page, i) => [page, pages[i]]));
+      // A head that has the entries itself is the only page.
+      return length === undefined
+        ? { level, count: head.length, each: head.length, known: new Map([[0, head]]) }
+        : { level, count: length, each: size, known };
+    }),
+  );
+  const parts = found.filter((part) => part !== undefined);
+
+  const readPart = async ({ level, count, each, known }: (typeof parts)[number], from: number, to: number): Promise<Entry[]> => {
+    const first = Math.floor(from / each);
+    const numbers = Array.from({ length: Math.ceil(to / each) - first }, (_, i) => first + i);
+    const missing = numbers.filter((page) => known.get(page) === undefined);
+    const read = await findDocuments(
+      archive,
+      level,
+      missing.map((page) => pageKey(key, page)),
+    );
+    const entries = numbers.flatMap((page) => {
+      const values = known.get(page) ?? read[missing.indexOf(page)];
+      if (values?.length !== Math.min(each, count - page * each)) throw damaged();
+      return parse(values, level);
+    });
+    return entries.slice(from - first * each, to - first * each);
+  };
+  return {
+    total: parts.reduce((sum, { count }) => sum + count, 0),
+    read: async (from, to) => {
+      const wanted = overlapping(parts, ({ count }) => count, from, to).map(({ item, before }) =>
+        readPart(item, Math.max(from - before, 0), Math.min(to - before, item.count)),
+      );
+      return (await Promise.all(wanted)).flat();
+    },
+  };
+}
