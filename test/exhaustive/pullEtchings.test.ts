@@ -3,14 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import handler from 'serve-handler';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { parseEtchingPage } from '../../src/pull/mirror/pullEtchings.ts';
 import { readArchive } from '../support/archives.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
-import { EtchingHistory } from '../support/etchingHistory.ts';
 import { ETCHING_INPUTS } from '../support/etchingVectors.ts';
+import { ModelHistory } from '../support/modelHistory.ts';
+import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';
 import { failedPull, testPull } from '../support/pull.ts';
 import { randomFor } from '../support/seed.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -31,17 +31,10 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Starts a static file server, and records the paths of its requests. */
-async function fileHost(folder: string): Promise<{ readonly base: string; readonly asked: string[] }> {
-  const asked: string[] = [];
-  const options = { public: folder, cleanUrls: false, directoryListing: false };
-  const base = await listen(
-    createServer((incoming, response) => {
-      asked.push(incoming.url ?? '');
-      void handler(incoming, response, options).catch(() => response.destroy());
-    }),
-  );
-  return { base, asked };
+async function fileHost(folder: string): Promise<PlainFiles> {
+  const host = await startPlainFiles(folder);
+  open.push(host);
+  return host;
 }
 
 /** Starts a server of the API without a manifest, like the recorded service. */
@@ -63,13 +56,13 @@ async function apiHost(folder: string): Promise<{ readonly base: string; readonl
   return { base, asked, mirror };
 }
 
-/** Returns the etchings and names of a build of these inputs. */
+/** Returns the etchings and names of a build of these inputs, and the digest of its records. */
 async function etchingsOf(...inputs: readonly string[]) {
   const out = join(temporaryFolder(), 'out');
-  await testBuild(out, { inputs, operationPages: false });
+  const { manifest } = await testBuild(out, { inputs, operationPages: false });
   const { etchings, names } = readArchive(out);
   expect(etchings.flat().length).toBeGreaterThan(0);
-  return { etchings, names };
+  return { etchings, names, digest: manifest.digest };
 }
 
 describe('a pull of the recorded data', () => {
@@ -129,18 +122,17 @@ describe('random histories', () => {
     ['files', apiHost],
   ] as const)('in layout %s are followed', async (layout, hostOf) => {
     const draw = randomFor(`pulled etchings ${layout} ${hostOf.name}`);
-    const history = new EtchingHistory(draw);
+    const history = new ModelHistory(draw, { kind: 'files', blocks: 6, rows: 6 });
     const work = temporaryFolder();
     const [source, dist, input] = ['source', 'dist', 'input'].map((name) => join(work, name)) as [string, string, string];
     for (let step = 0; step < 4; step += 1) {
       const isFork = step % 3 === 2;
-      if (isFork) history.reorg();
-      for (let i = 0; i < 2; i += 1) history.append();
+      for (const change of [...(isFork ? ['reorg' as const] : []), 'append'] as const) history.change(change);
       history.write(source);
       await testBuild(dist, { inputs: [source], layout, pageSizes: [2], objectSize: 4096, dialect: 'hiro' });
       const { base } = await hostOf(dist);
       // Names the first height, because otherwise a pull from a server begins at block 840,000.
-      await testPull(base, input, { confirmations: isFork ? 1000 : 1, wanted: { from: 4000, to: undefined } });
+      await testPull(base, input, { confirmations: isFork ? 1000 : 1, wanted: { from: 3990, to: undefined } });
       expect(await etchingsOf(input), `step ${step}`).toEqual(await etchingsOf(source));
     }
   });

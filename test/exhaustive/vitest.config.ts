@@ -9,12 +9,12 @@ const ALONE = ['overload', 'workers'].map((name) => `test/exhaustive/${name}.tes
 
 /** Suites that run with tiny limits (test/support/limits.ts). They fail if their data does not cross these limits. */
 const TINY_LIMITS = [
-  ...['histories', 'outputHistories', 'nodeKill', 'nodeChains'].map((name) => `test/exhaustive/${name}.test.ts`),
+  ...['nodeKill', 'nodeChains'].map((name) => `test/exhaustive/${name}.test.ts`),
   ...['lists/etchings', 'exhaustive/lists/activityLists', 'serve/server'].map((name) => `test/${name}.test.ts`),
 ];
 
 /** Suites that run only with tiny limits: their short chains would cross no default limit. */
-const ONLY_TINY = ['outputHistories', 'nodeChains'].map((name) => `test/exhaustive/${name}.test.ts`);
+const ONLY_TINY = ['test/exhaustive/nodeChains.test.ts'];
 
 /** Number of parallel workers. CI has two cores, but a file waits for its processes and servers half of its time. */
 const WORKERS = 3;

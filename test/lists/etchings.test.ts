@@ -49,8 +49,8 @@ const ETCHINGS_OF_FORMAT = { 18: '04201d3bd4bc9be2dae6f4a95202245bcc97f1fa5df201
 const fieldsOf = ({ shape }: z.ZodObject): string[] =>
   Object.entries(shape).flatMap(([name, value]) => [name, ...(value instanceof z.ZodObject ? fieldsOf(value) : [])]);
 
-it.each(['test/support/ledgerHistory.ts', 'test/rehearsal/expected.ts'])('%s has each field of an etching', (file) => {
-  const text = readFileSync(join(ROOT, file), 'utf8');
+it('test/rehearsal/expected.ts has each field of an etching', () => {
+  const text = readFileSync(join(ROOT, 'test/rehearsal/expected.ts'), 'utf8');
   expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !new RegExp(`\\b${name}"?:`).test(text))).toEqual([]);
 });
 

@@ -118,6 +118,8 @@ export interface ChainOptions {
    * etchings, and the sizes of events, always equal those of mainnet.
    */
   readonly rows: number;
+  /** Height of the first block, 0 by default. */
+  readonly first?: number;
 }
 
 /** An output that commits to a name. The simulated node must be able to return it. */
@@ -158,6 +160,7 @@ const SYMBOLS = [0x29c9, 0x24, 0x1f600, 0x202e, 0, 0x22, 0x5c, 0x3c, 0xe000, 0x1
 
 export class ChainMaker {
   readonly #options: ChainOptions;
+  readonly #first: number;
   readonly #scale: number;
   readonly #load: number;
   #random: () => number;
@@ -183,6 +186,8 @@ export class ChainMaker {
 
   constructor(options: ChainOptions) {
     this.#options = options;
+    this.#first = options.first ?? 0;
+    this.#state = { ...this.#state, height: this.#first - 1 };
     this.#scale = options.blocks / MAINNET.blocks;
     this.#load = Math.max(0, options.rows - FIXED_ROWS) / (ROWS_PER_BLOCK - FIXED_ROWS);
     this.#random = Math.random;
@@ -193,8 +198,8 @@ export class ChainMaker {
     return this.#state.height;
   }
 
-  /** Makes the next block. */
-  next(): MadeBlock {
+  /** Makes the next block. If `isEmpty` is true, it has no runes. */
+  next(isEmpty = false): MadeBlock {
     const height = this.#state.height + 1;
     const { seed } = this.#options;
     const isOther = height >= this.#changedFrom;
@@ -203,8 +208,8 @@ export class ChainMaker {
     this.#random = randomNumbers(hash('sha256', `${seed} ${height} ${isOther ? this.#salt : 0}`, 'buffer').readInt32LE(0));
     this.#state = { ...this.#state, height };
     this.#committed = [];
-    this.#writer = new BlockWriter(height, this.#coinbase());
-    this.#fill(height);
+    this.#writer = new BlockWriter(height, isEmpty ? [scriptWithoutAddress(0)] : this.#coinbase());
+    if (!isEmpty) this.#fill(height);
     const { bytes, hash: found } = this.#writer.end(this.#state.previous, 1_600_000_000 + 600 * height + this.#salt);
     this.#state.previous = found;
     return { height, hash: found, bytes, commitments: this.#committed };
@@ -241,22 +246,23 @@ export class ChainMaker {
     add(rates.plain * this.#load, () => this.#plain());
     add(rates.split * this.#load, () => this.#edict(8));
     add(rates.spam * this.#load, () => this.#spam());
+    const age = height - this.#first;
     // The events have different positions in their intervals, so that few of them are in the same block.
     Object.entries(EVENTS).forEach(([name, { every, size }], index) => {
       const interval = Math.max(20, Math.round(every * this.#scale));
-      if (height < 20 || height % interval !== index * 3) return;
+      if (age < 20 || age % interval !== index * 3) return;
       const scaled = Math.max(6, Math.round((size * interval) / every));
       work.push(() => this.#event(name as keyof typeof EVENTS, Math.min(name === 'sweep' || name === 'edicts' ? size : scaled, scaled)));
     });
     for (let i = 1; i <= ROWS_SUMMED.times; i++) {
-      if (height !== Math.floor((i * this.#options.blocks) / (ROWS_SUMMED.times + 1))) continue;
+      if (age !== Math.floor((i * this.#options.blocks) / (ROWS_SUMMED.times + 1))) continue;
       work.push(() => this.#give('airdrop', ROWS_SUMMED.outputs, ROWS_SUMMED.edicts));
     }
     for (let i = work.length - 1; i > 0; i--) {
       const other = this.#below(i + 1);
       [work[i], work[other]] = [work[other] ?? NOTHING, work[i] ?? NOTHING];
     }
-    if (height === 2 || height === 3) work.unshift(() => this.#makeTreasury(height === 2 ? 'airdrop' : 'collect'));
+    if (age === 2 || age === 3) work.unshift(() => this.#makeTreasury(age === 2 ? 'airdrop' : 'collect'));
     for (const step of work) step();
     const planned = new Map(this.#state.planned);
     planned.delete(height);
@@ -265,7 +271,7 @@ export class ChainMaker {
 
   #kindOf(height: number): Kind {
     const blocks = Math.max(5, Math.round(EPOCH_BLOCKS * this.#scale));
-    const epoch = Math.floor(height / blocks) % EPOCHS;
+    const epoch = Math.floor((height - this.#first) / blocks) % EPOCHS;
     return (
       (Object.entries(KINDS).find(([, epochs]) => (epochs as readonly number[]).includes(epoch))?.[0] as Kind | undefined) ?? 'ordinary'
     );
@@ -437,7 +443,7 @@ export class ChainMaker {
   }
 
   #amount(): bigint {
-    if (this.#chance(0.01)) return 2n ** 127n;
+    if (this.#chance(0.01)) return this.#state.height % 2 === 0 ? 2n ** 127n : 2n ** 128n - 1n;
     return BigInt(this.#below(1_000_000)) * 10n ** BigInt(this.#below(12));
   }
 

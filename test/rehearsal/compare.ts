@@ -17,7 +17,7 @@ import {
   tipOf,
   type Window,
 } from './expected.ts';
-import type { Model, TransactionRows } from './model/model.ts';
+import type { Answers, TransactionRows } from './model/model.ts';
 import type { Rune } from './model/runes.ts';
 import type { RowStore } from './rows.ts';
 
@@ -60,6 +60,38 @@ export class AnswerSum {
   }
 }
 
+/** Wraps a mirror that may escape characters outside of ASCII, and returns its answers without these escapes. */
+export const unescaped = (mirror: Mirror): Mirror => ({
+  get: async (target) => {
+    const { status, body } = await mirror.get(target);
+    return { status, body: body.replace(/\\u(?!00[0-7])[0-9a-f]{4}/g, (code) => JSON.parse(`"${code}"`) as string) };
+  },
+});
+
+/** Wraps a mirror of dialect `hiro`, and returns its answers in dialect `contract`. */
+export const inContract = (mirror: Mirror): Mirror => ({
+  get: async (target) => {
+    const { status, body } = await mirror.get(target);
+    return { status, body: status === 200 ? JSON.stringify(contractOf(JSON.parse(body))) : body };
+  },
+});
+
+/** Dialects differ in the prefix of hashes, the outputs of records, the unit of caps, and the order of fields. */
+function contractOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(contractOf);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).map(([key, one]): [string, unknown] => {
+    if (typeof one !== 'string') return [key, contractOf(one)];
+    if (key === 'output') return [key, `0x${'vout' in value ? one.slice(0, 64) : one}`];
+    if (key === 'cap') return [key, String(BigInt(one.replace('.', '')))];
+    return [key, key === 'block_hash' || key === 'tx_id' ? `0x${one}` : one];
+  });
+  const order = ['rune', 'address', 'receiver_address', 'amount', 'operation', 'location'];
+  const inLocation = ['block_hash', 'block_height', 'tx_id', 'tx_index', 'vout', 'output', 'timestamp'];
+  const sorted = 'operation' in value ? order : 'vout' in value ? inLocation : [];
+  return Object.fromEntries(sorted.length === 0 ? fields : fields.sort(([a], [b]) => sorted.indexOf(a) - sorted.indexOf(b)));
+}
+
 /** Number of differences to keep for each kind of request, so that one fault does not hide the others. */
 const MOST_OF_KIND = 4;
 
@@ -85,12 +117,19 @@ export class Differences {
   }
 }
 
+/** Lists that a mirror may lack. `operations` are the lists of a block's records of one operation. */
+type ListKind = 'operations' | 'etchings' | 'activity' | 'balances' | 'outputs';
+
 /** The mirror to compare, the expected state (`model` and `rows`), and the differences found. */
 export interface Compared {
-  readonly model: Model;
+  readonly model: Answers;
   readonly rows: RowStore;
   readonly mirror: Mirror;
   readonly differences: Differences;
+  /** Lists that the mirror does not have. */
+  readonly lacks?: readonly ListKind[];
+  /** Returns the block of a rune's list of holders if that is not the tip. Undefined if any block will do. */
+  readonly rankedAt?: (rune: Rune) => number | undefined;
 }
 
 const path = (...parts: readonly string[]): string => `/runes/v1/${parts.map(encodeURIComponent).join('/').replaceAll('%3A', ':')}`;
@@ -171,8 +210,11 @@ class Comparison {
     const answer = await this.ask(windowed(target, first));
     const old = /^\{"block_height":([0-9]+),/.exec(answer.body)?.[1];
     const height = old === undefined ? this.height : Number(old);
-    if (height > this.height || height < this.height - OLDEST_RANKING) {
-      differences.add(this.height, target, `a ranking of at most ${OLDEST_RANKING} blocks ago`, answer.body);
+    const { rankedAt } = this.of;
+    const isRight = rankedAt === undefined ? height >= this.height - OLDEST_RANKING : height === (rankedAt(rune) ?? this.height);
+    if (height > this.height || !isRight) {
+      const expected = rankedAt === undefined ? `at most ${OLDEST_RANKING} blocks ago` : `after block ${rankedAt(rune) ?? this.height}`;
+      differences.add(this.height, target, `a ranking ${expected}`, answer.body);
       return;
     }
     const holders = model.holders(rune, height);
@@ -244,18 +286,21 @@ const MOST_READ = 1500;
  */
 export async function compareAll(compared: Compared, spent: boolean): Promise<void> {
   const comparison = new Comparison(compared);
-  const { model, rows } = compared;
+  const { model, rows, lacks = [] } = compared;
   const { body } = await comparison.ask(path());
   const height = /"block_height":[0-9]+/.exec(body)?.[0] ?? body;
   comparison.judge(path(), { status: 200, body: height }, `"block_height":${model.tip.height}`);
   for (const index of rows.folded) await compareFolded(comparison, compared, index);
   const etchings = model.etchings();
   await comparison.list(path('etchings'), etchings.length, (index) => (etchings[index] ? etchingBody(model, etchings[index]) : ''));
-  // Requests lists in the order in which files have them, so that the mirror reads each part of a file only once.
-  const runes = [...model.runes].sort((a, b) => (a.id < b.id ? -1 : 1));
-  for (const rune of runes) await comparison.holders(rune);
   const addresses = [...model.addresses()].sort();
-  for (const address of addresses) await comparison.balances(address);
+  if (!lacks.includes('balances')) {
+    // Requests lists in the order in which files have them, so that the mirror reads each part of a file only once.
+    const runes = [...model.runes].sort((a, b) => (a.id < b.id ? -1 : 1));
+    for (const rune of runes) await comparison.holders(rune);
+    for (const address of addresses) await comparison.balances(address);
+  }
+  if (lacks.includes('outputs')) return;
   for (const address of addresses) await comparison.outputs(address);
   const outpoints: string[] = [];
   for (const { outpoint, address, spent: isSpent } of model.outputs()) {
@@ -281,7 +326,7 @@ export interface Candidates {
 const LONGEST = 10;
 
 /** Returns all transactions, outputs and lists that a mirror must have. */
-export function allCandidates(model: Model, rows: RowStore): Candidates {
+export function allCandidates(model: Answers, rows: RowStore): Candidates {
   const addresses = [...model.addresses()];
   const outpoints: string[] = [];
   for (const { outpoint } of model.outputs()) outpoints.push(outpoint);
@@ -295,7 +340,7 @@ export function allCandidates(model: Model, rows: RowStore): Candidates {
 }
 
 /** Returns the subjects of the last `count` transactions, and `gone`: outpoints of replaced blocks. */
-export function newCandidates(model: Model, rows: RowStore, count: number, gone: readonly string[], { longest }: Candidates): Candidates {
+export function newCandidates(model: Answers, rows: RowStore, count: number, gone: readonly string[], { longest }: Candidates): Candidates {
   const first = Math.max(0, rows.transactions - count);
   const addresses = new Set<string>();
   const runes = new Set<Rune>();
@@ -323,7 +368,18 @@ const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
  */
 export async function compareRandom(compared: Compared, candidates: Candidates, count: number, seed: number): Promise<void> {
   const comparison = new Comparison(compared);
-  const { model, rows } = compared;
+  const { model, rows, lacks = [] } = compared;
+  for (const list of lacks) {
+    const target = {
+      operations: `${path('blocks', '1', 'activity')}?operation_type=send`,
+      etchings: path('etchings'),
+      activity: path('etchings', '1:1', 'activity'),
+      balances: path('addresses', 'nobody', 'balances'),
+      outputs: path('addresses', 'nobody', 'outputs'),
+    }[list];
+    const { status } = await comparison.ask(target);
+    comparison.judge(target, { status: 200, body: String(status) }, list === 'operations' ? '400' : '501');
+  }
   const next = randomNumbers(seed);
   const below = (limit: number) => Math.floor(next() * limit);
   const any = <T>(from: readonly T[], instead: T): T => from[below(from.length)] ?? instead;
@@ -340,90 +396,131 @@ export async function compareRandom(compared: Compared, candidates: Candidates, 
   const address = (): string => (next() < 0.2 ? any(longest.addresses, '') : any(addresses, '')) || 'nobody';
   const hashOf = (hash: string): string => any([`0x${hash}`, hash, hash.toUpperCase()], hash);
 
-  const kinds: (() => Promise<unknown>)[] = [
-    async () => {
-      const [from, end] = transactions;
-      const index = from + below(end - from);
-      const { txid, rows: own } = rows.transaction(index);
-      const window = windowOf(own.length);
-      const expected = activityBody(model, window, rows.ofTransaction(index, window.offset, window.limit));
-      await comparison.check(windowed(path('transactions', hashOf(txid), 'activity'), window), expected);
-    },
-    async () => {
-      const [from, end] = transactions;
-      const height = next() < 0.8 ? rows.transaction(from + below(end - from)).height : below(model.tip.height + 3);
-      const name = height <= model.tip.height && next() < 0.5 ? hashOf(model.block(height).hash) : String(height);
-      const operation = next() < 0.4 ? any([...OPERATIONS], 'mint') : undefined;
-      const window = windowOf(rows.ofBlock(height, 0, 0, operation).total);
-      const target = windowed(path('blocks', name, 'activity'), window) + (operation === undefined ? '' : `&operation_type=${operation}`);
-      await comparison.check(target, activityBody(model, window, rows.ofBlock(height, window.offset, window.limit, operation)));
-    },
-    async () => {
-      const window = windowOf(model.runes.length);
-      const total = model.runes.length;
-      // Rune numbers ascend with height and transaction index, and the list begins with the newest rune.
-      const entry = (index: number) => {
-        const found = model.runes[total - 1 - index];
-        return found ? etchingBody(model, found) : '';
-      };
-      await comparison.list(path('etchings'), total, entry, { window });
-    },
-    async () => {
-      const found = rune();
-      if (found) await comparison.check(path('etchings', nameOf(found)), etchingBody(model, found));
-      else await comparison.check(path('etchings', '7:999999'), undefined);
-    },
-    async () => {
-      const found = rune();
-      if (!found) return;
-      const window = windowOf(rows.ofRune(found.id, 0, 0).total);
-      const expected = activityBody(model, window, rows.ofRune(found.id, window.offset, window.limit), false);
-      await comparison.check(windowed(path('etchings', nameOf(found), 'activity'), window), expected);
-    },
-    async () => {
-      const owner = address();
-      const found = any(model.balances(owner), undefined)?.rune ?? rune();
-      if (!found) return;
-      const window = windowOf(rows.ofRuneAndAddress(found.id, owner, 0, 0).total);
-      const expected = activityBody(model, window, rows.ofRuneAndAddress(found.id, owner, window.offset, window.limit), false);
-      await comparison.check(windowed(path('etchings', nameOf(found), 'activity', owner), window), expected);
-    },
-    async () => {
-      const found = rune();
-      if (found) await comparison.holders(found, windowOf(Math.min(found.counts.rows, 1000)), nameOf(found));
-    },
-    async () => {
-      const owner = address();
-      const found = next() < 0.7 ? any(model.balances(owner), undefined)?.rune : rune();
-      if (!found) return;
-      const amount = model.holding(found, owner);
-      const expected = amount === null ? undefined : holderOf(found, owner, amount);
-      await comparison.check(path('etchings', nameOf(found), 'holders', owner), expected);
-    },
-    async () => {
-      const owner = address();
-      const window = windowOf(rows.ofAddress(owner, 0, 0).total);
-      const expected = activityBody(model, window, rows.ofAddress(owner, window.offset, window.limit));
-      await comparison.check(windowed(path('addresses', owner, 'activity'), window), expected);
-    },
-    async () => {
-      const owner = address();
-      await comparison.balances(owner, windowOf(model.balances(owner).length));
-    },
-    async () => {
-      const owner = address();
-      await comparison.outputs(owner, windowOf(model.outputsOf(owner).length));
-    },
-    async () => {
-      const outpoint = next() < 0.05 ? `${nobody.slice(2)}:${below(3)}` : any(outpoints, `${nobody.slice(2)}:0`);
-      const written = next() < 0.5 ? outpoint : `0x${outpoint}`;
-      await comparison.output(outpoint, written);
-    },
-    async () => {
-      const window = windowOf(2);
-      const target = any([path('transactions', nobody, 'activity'), path('addresses', 'nobody', 'activity')], '');
-      await comparison.check(windowed(target, window), listOf(window, 0, []));
-    },
+  const kinds: [ListKind | undefined, () => Promise<unknown>][] = [
+    [
+      undefined,
+      async () => {
+        const [from, end] = transactions;
+        const index = from + below(end - from);
+        const { txid, rows: own } = rows.transaction(index);
+        const window = windowOf(own.length);
+        const expected = activityBody(model, window, rows.ofTransaction(index, window.offset, window.limit));
+        await comparison.check(windowed(path('transactions', hashOf(txid), 'activity'), window), expected);
+      },
+    ],
+    [
+      undefined,
+      async () => {
+        const [from, end] = transactions;
+        const height = next() < 0.8 ? rows.transaction(from + below(end - from)).height : below(model.tip.height + 3);
+        const isKnown = height >= rows.transaction(0).height && height <= model.tip.height;
+        const name = isKnown && next() < 0.5 ? hashOf(model.block(height).hash) : String(height);
+        const operation = next() < 0.4 && !lacks.includes('operations') ? any([...OPERATIONS], 'mint') : undefined;
+        const window = windowOf(rows.ofBlock(height, 0, 0, operation).total);
+        const target = windowed(path('blocks', name, 'activity'), window) + (operation === undefined ? '' : `&operation_type=${operation}`);
+        await comparison.check(target, activityBody(model, window, rows.ofBlock(height, window.offset, window.limit, operation)));
+      },
+    ],
+    [
+      'etchings',
+      async () => {
+        const window = windowOf(model.runes.length);
+        const total = model.runes.length;
+        // Rune numbers ascend with height and transaction index, and the list begins with the newest rune.
+        const entry = (index: number) => {
+          const found = model.runes[total - 1 - index];
+          return found ? etchingBody(model, found) : '';
+        };
+        await comparison.list(path('etchings'), total, entry, { window });
+      },
+    ],
+    [
+      'etchings',
+      async () => {
+        const found = rune();
+        if (found) await comparison.check(path('etchings', nameOf(found)), etchingBody(model, found));
+        else await comparison.check(path('etchings', '7:999999'), undefined);
+      },
+    ],
+    [
+      'activity',
+      async () => {
+        const found = rune();
+        if (!found) return;
+        const window = windowOf(rows.ofRune(found.id, 0, 0).total);
+        const expected = activityBody(model, window, rows.ofRune(found.id, window.offset, window.limit), false);
+        await comparison.check(windowed(path('etchings', nameOf(found), 'activity'), window), expected);
+      },
+    ],
+    [
+      'activity',
+      async () => {
+        const owner = address();
+        const found = any(model.balances(owner), undefined)?.rune ?? rune();
+        if (!found) return;
+        const window = windowOf(rows.ofRuneAndAddress(found.id, owner, 0, 0).total);
+        const expected = activityBody(model, window, rows.ofRuneAndAddress(found.id, owner, window.offset, window.limit), false);
+        await comparison.check(windowed(path('etchings', nameOf(found), 'activity', owner), window), expected);
+      },
+    ],
+    [
+      'balances',
+      async () => {
+        const found = rune();
+        if (found) await comparison.holders(found, windowOf(Math.min(found.counts.rows, 1000)), nameOf(found));
+      },
+    ],
+    [
+      'balances',
+      async () => {
+        const owner = address();
+        const found = next() < 0.7 ? any(model.balances(owner), undefined)?.rune : rune();
+        if (!found) return;
+        const amount = model.holding(found, owner);
+        const expected = amount === null ? undefined : holderOf(found, owner, amount);
+        await comparison.check(path('etchings', nameOf(found), 'holders', owner), expected);
+      },
+    ],
+    [
+      'activity',
+      async () => {
+        const owner = address();
+        const window = windowOf(rows.ofAddress(owner, 0, 0).total);
+        const expected = activityBody(model, window, rows.ofAddress(owner, window.offset, window.limit));
+        await comparison.check(windowed(path('addresses', owner, 'activity'), window), expected);
+      },
+    ],
+    [
+      'balances',
+      async () => {
+        const owner = address();
+        await comparison.balances(owner, windowOf(model.balances(owner).length));
+      },
+    ],
+    [
+      'outputs',
+      async () => {
+        const owner = address();
+        await comparison.outputs(owner, windowOf(model.outputsOf(owner).length));
+      },
+    ],
+    [
+      'outputs',
+      async () => {
+        const outpoint = next() < 0.05 ? `${nobody.slice(2)}:${below(3)}` : any(outpoints, `${nobody.slice(2)}:0`);
+        const written = next() < 0.5 ? outpoint : `0x${outpoint}`;
+        await comparison.output(outpoint, written);
+      },
+    ],
+    [
+      undefined,
+      async () => {
+        const window = windowOf(2);
+        const target = any([path('transactions', nobody, 'activity'), path('addresses', 'nobody', 'activity')], '');
+        await comparison.check(windowed(target, window), listOf(window, 0, []));
+      },
+    ],
   ];
-  for (let i = 0; i < count; i++) await kinds[i % kinds.length]?.();
+  const has = kinds.filter(([list]) => list === undefined || !lacks.includes(list));
+  for (let i = 0; i < count; i++) await has[i % has.length]?.[1]();
 }

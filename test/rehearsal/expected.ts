@@ -2,7 +2,7 @@
  * Computes the expected bodies of answers in dialect `contract`, from the model and the rules of docs/api.md. Uses no
  * code of the program.
  */
-import { type Balance, decimal, type Model, type OutputAnswer, type TransactionRows } from './model/model.ts';
+import { type Answers, type Balance, decimal, type OutputAnswer, type TransactionRows } from './model/model.ts';
 import type { Row } from './model/rows.ts';
 import type { Rune } from './model/runes.ts';
 import type { RowWindow } from './rows.ts';
@@ -34,7 +34,7 @@ export const listOf = (
 ) => object({ ...first, limit: String(limit), offset: String(offset), total: String(total), results: `[${results.join(',')}]` });
 
 /** Returns a record of activity. Records in the activity of a rune omit the rune. */
-export function activityOf(model: Model, row: Row, transaction: TransactionRows, withRune: boolean): string {
+export function activityOf(model: Answers, row: Row, transaction: TransactionRows, withRune: boolean): string {
   const rune = model.rune(row.rune);
   if (rune === undefined) throw new Error(`the model has a row of ${row.rune}, which it does not have`);
   const { blockHash, height, txid, txIndex, timestamp } = transaction;
@@ -59,7 +59,7 @@ export function activityOf(model: Model, row: Row, transaction: TransactionRows,
 
 /** Returns the body of a list of activity, or only its total if the order of its records is not defined. */
 export function activityBody(
-  model: Model,
+  model: Answers,
   window: Window,
   { total, rows }: RowWindow,
   withRune = true,
@@ -72,7 +72,7 @@ export function activityBody(
   );
 }
 
-export function etchingBody(model: Model, rune: Rune): string {
+export function etchingBody(model: Answers, rune: Rune): string {
   const { divisibility, terms } = rune;
   const supply = model.supply(rune);
   const amount = (value: bigint) => json(decimal(value, divisibility));
@@ -96,14 +96,16 @@ export function etchingBody(model: Model, rune: Rune): string {
       offset_end: digits(terms?.offsetEnd),
     }),
     supply: object({
-      current: amount(supply.current),
-      minted: amount(supply.minted),
-      total_mints: json(String(supply.mints)),
-      mint_percentage: json(supply.mintPercentage),
-      mintable: String(supply.mintable),
-      burned: amount(supply.burned),
-      total_burns: json(String(supply.burnRows)),
-      premine: amount(supply.premine),
+      ...(supply && {
+        current: amount(supply.current),
+        minted: amount(supply.minted),
+        total_mints: json(String(supply.mints)),
+        mint_percentage: json(supply.mintPercentage),
+        mintable: String(supply.mintable),
+        burned: amount(supply.burned),
+        total_burns: json(String(supply.burnRows)),
+      }),
+      premine: amount(rune.premine),
     }),
     location: object({
       block_hash: json(`0x${model.block(rune.height).hash}`),
@@ -123,7 +125,7 @@ export const balanceOf = ({ rune, amount }: Balance, address: string): string =>
 export const holderOf = (rune: Rune, address: string, amount: bigint): string =>
   object({ balance: json(decimal(amount, rune.divisibility)), address: json(address) });
 
-export const tipOf = (model: Model): Readonly<Record<string, string>> => ({
+export const tipOf = (model: Answers): Readonly<Record<string, string>> => ({
   block_height: String(model.tip.height),
   block_hash: json(`0x${model.tip.hash}`),
 });
@@ -145,7 +147,7 @@ export function listedOutput({ outpoint, address, location, held: runes }: Outpu
 }
 
 /** Returns the body of the answer for one output. */
-export function outputBody(model: Model, outpoint: string, found: OutputAnswer | null): string {
+export function outputBody(model: Answers, outpoint: string, found: OutputAnswer | null): string {
   const tip = object(tipOf(model)).slice(0, -1);
   if (found === null) return `${tip},${object({ output: json(`0x${outpoint}`), runes: '[]', spent: 'null' }).slice(1)}`;
   const { spent } = found;

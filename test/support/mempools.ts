@@ -1,13 +1,11 @@
 /**
- * Makes random mempools that follow a random chain. Computes their effect on runes in three ways: with the indexer of a
- * pull, with an independent model, and with the client.
+ * Makes random mempools that follow a random chain. Computes their effect on runes with an independent model, and with
+ * the client.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
-import { indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
-import type { LedgerRow } from '../../src/runes/ledgerRows.ts';
-import { NETWORKS } from '../../src/runes/networks.ts';
+import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { HEADER_BYTES, readBlock, scriptOf } from '../../src/runes/parseBlock.ts';
 import {
   type ClassifiedOutput,
@@ -21,19 +19,17 @@ import {
 import { type MirrorReads, pendingRunes } from '../../src/serve/client/pending.ts';
 import { InventedChain } from '../rehearsal/model/inventedChain.ts';
 import { Model, type TransactionRows } from '../rehearsal/model/model.ts';
-import { temporaryFolder, testBuild } from './build.ts';
+import { temporaryFolder, testBuild, writeFiles } from './build.ts';
 import { clientIn } from './clientHosts.ts';
 import { fetchOver, readFiles } from './lyingHost.ts';
-import { hash256, MemoryChain, sealed } from './memoryLedger.ts';
-import { writeRows } from './nodeRows.ts';
+import { hash256, sealed } from './memoryLedger.ts';
+import { filesOf } from './modelHistory.ts';
 import { compact } from './runeBlocks.ts';
-
-const network = NETWORKS.regtest;
 
 /**
  * One movement of runes in a transaction: an output receives runes, or runes burn. The text has operation, rune,
- * output, address and units, but nothing that depends on the position in the block. Movements from the pull, the model
- * and the client have the same form.
+ * output, address and units, but nothing that depends on the position in the block. Movements from the model and the
+ * client have the same form.
  */
 type Move = string;
 
@@ -92,7 +88,6 @@ export function blockOf(transactions: readonly Uint8Array[], previous: string): 
 }
 
 export class MempoolChain {
-  readonly memory = new MemoryChain(network);
   readonly model: Model;
   readonly invented: InventedChain;
   readonly tip: number;
@@ -103,6 +98,9 @@ export class MempoolChain {
   readonly outputs = new Map<string, PreviousOutput>();
   /** Heights of blocks with runes. */
   readonly #heights: ReadonlySet<number>;
+  /** Transactions of the chain with rows. */
+  readonly transactions: readonly TransactionRows[];
+  /** Those of the blocks that were applied last. */
   #rows: TransactionRows[] = [];
 
   /** Makes a chain with at least this many blocks. The last block has runes. */
@@ -115,7 +113,7 @@ export class MempoolChain {
       height += 1;
       this.invented.grow();
       const bytes = Buffer.from(sealed(this.invented.blocks[height] ?? Buffer.alloc(0), Buffer.from(this.hash, 'hex').reverse()));
-      const { block } = this.memory.add(bytes, height);
+      const block = readBlock(bytes, hash256);
       last = bytes;
       this.hash = block.hash;
       this.hashes.push(block.hash);
@@ -124,10 +122,11 @@ export class MempoolChain {
         for (let vout = 0; vout < transaction.outputs; vout++)
           this.outputs.set(`${hashText(block.txids, 32 * index)}:${vout}`, { script: scriptOf(block, transaction, vout), height });
       });
-    } while (height + 1 < blocks || this.memory.rows.at(-1)?.block_height !== height);
+    } while (height + 1 < blocks || this.#rows.at(-1)?.height !== height);
     this.tip = height;
     this.lastBlock = transactionsOf(last);
-    this.#heights = new Set(this.memory.rows.map(({ block_height }) => block_height));
+    this.transactions = this.#rows;
+    this.#heights = new Set(this.transactions.map((transaction) => transaction.height));
   }
 
   /**
@@ -136,7 +135,7 @@ export class MempoolChain {
    */
   async mirror(dialect: 'hiro' | 'contract', out = join(temporaryFolder(), 'out'), bundled = false): Promise<Mirror> {
     const input = temporaryFolder();
-    writeRows(this.memory, input);
+    writeFiles(input, filesOf(this.model, this.transactions));
     await testBuild(out, { inputs: [input], dialect, layout: 'archive', lists: true });
     const files = readFiles(out);
     const client = bundled ? await clientIn(out) : { Mirror };
@@ -167,41 +166,13 @@ export class MempoolChain {
     }));
   }
 
-  /** Returns the rune movements that a pull finds in a block of these transactions, by transaction id. */
-  pulled(transactions: readonly RawPending[], height = this.tip + 1): Map<string, Move[]> {
-    const bytes = blockOf([this.#coinbase(), ...transactions.map((one) => one.bytes)], this.hash);
-    const block = readBlock(bytes, hash256);
-    const moves = new Map<string, Move[]>();
-    const previousOutput = ({ transaction, input }: { transaction: number; input: number }) => {
-      const outpoint = outpointText(bytes, block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input]);
-      return this.outputs.get(outpoint) ?? { script: new Uint8Array(), height };
-    };
-    const etched = new Map<string, string>();
-    const rows: LedgerRow[] = [];
-    const changes = indexBlock(block, {
-      height,
-      network,
-      ledger: this.memory.ledger,
-      hash256,
-      previousOutput,
-      emit: (row) => rows.push(row),
-    });
-    for (const { row } of changes.runes) etched.set(row.id, row.tx_id);
-    for (const { tx_id, operation, rune_id, output, address, amount } of rows) {
-      if (operation !== 'receive' && operation !== 'burn') continue;
-      const of = moves.get(tx_id) ?? [];
-      moves.set(tx_id, [...of, moveOf(operation, etched.get(rune_id) ?? rune_id, output, address, amount ?? 0n)]);
-    }
-    return moves;
-  }
-
-  /**
-   * Returns the rune movements that the independent model finds in a block of these transactions, by transaction id.
-   */
-  modelled(transactions: readonly RawPending[]): Map<string, Move[]> {
+  /** Returns the rune movements that the model finds in a block of these transactions, by transaction id. */
+  modelled(transactions: readonly RawPending[], height = this.tip + 1): Map<string, Move[]> {
+    const add = (all: readonly RawPending[]) =>
+      this.model.apply(blockOf([this.#coinbase(), ...all.map(({ bytes }) => bytes)], this.model.tip.hash), this.model.tip.height + 1);
+    while (this.model.tip.height + 1 < height) add([]);
     this.#rows = [];
-    const height = this.tip + 1;
-    this.model.apply(blockOf([this.#coinbase(), ...transactions.map((one) => one.bytes)], this.hash), height);
+    add(transactions);
     const etched = new Map(this.model.runes.filter((rune) => rune.height === height).map(({ id, txid }) => [id, txid]));
     const moves = new Map<string, Move[]>();
     for (const { txid, rows } of this.#rows) {
@@ -295,7 +266,7 @@ export interface Seen {
 
 /**
  * Sends random mempools to the client, and checks the answers. If the next block has exactly these transactions, all
- * results must equal those of the pull and the model. Results that the client calls certain must also hold for blocks
+ * results must equal those of the model. Results that the client calls certain must also hold for blocks
  * with other heights, another order, or other transactions.
  */
 export async function checkMempools(
@@ -322,14 +293,11 @@ export async function checkMempools(
     const answer = await pendingRunes({ transactions: chain.given(pool), network: 'regtest' }, mirror);
     expect([answer.block_height, answer.block_hash.replace('0x', '')]).toEqual([chain.tip, chain.hash]);
     expect(answer.transactions.map(({ tx_id }) => tx_id)).toEqual(pool.map(({ txid }) => txid));
-    const pulled = chain.pulled(pool);
     const modelled = chain.modelled(pool);
     for (const [i, transaction] of answer.transactions.entries()) {
       const { tx_id, unknown, result, going } = transaction;
       expect(unknown).toEqual([]);
-      const moves = summed(movesOf(transaction));
-      expect(moves).toEqual(summed(pulled.get(tx_id) ?? []));
-      expect(moves).toEqual(summed(modelled.get(tx_id) ?? []));
+      expect(summed(movesOf(transaction))).toEqual(summed(modelled.get(tx_id) ?? []));
       const spent = pool[i]?.inputs ?? [];
       expect(going.map(({ output, rune, amount }) => [output, rune.etching ?? rune.id, unitsOf(amount)])).toEqual(
         spent.flatMap((outpoint) => heldBy(chain, answer, outpoint)),
@@ -404,7 +372,7 @@ async function checkCertain(
     block.set(tx_id, one);
     for (const outpoint of one.inputs) spent.add(outpoint);
   }
-  const confirmed = chain.pulled(reordered([...block.values()], random), chain.tip + 1 + random(8));
+  const confirmed = chain.modelled(reordered([...block.values()], random), chain.tip + 1 + random(8));
   for (const transaction of answer.transactions) {
     if (!block.has(transaction.tx_id)) continue;
     const changing = new Set(transaction.possible.map(({ rune }) => rune.etching ?? rune.id ?? ''));

@@ -1,16 +1,24 @@
 /**
- * Tests incremental builds after two changes that are easy to miss. Rows may name other spent outputs, although their
- * records stay the same. And a block may only burn runes.
+ * Tests incremental builds after changes that are easy to miss: rows that name other spent outputs, although their
+ * records stay the same, and a block that only burns runes. Also tests archives with wrong unspent outputs.
  */
-
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
-import { temporaryFolder, testBuild, tree } from '../../support/build.ts';
+import { describe, expect, it } from 'vitest';
+import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../../src/engine/archive/documentWriter.ts';
+import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
+import { gzipMember } from '../../../src/engine/render/compress.ts';
+import type { DocumentLevel } from '../../../src/format/levels.ts';
+import { renderRoot } from '../../../src/format/root.ts';
+import { LIMITS } from '../../../src/limits.ts';
+import { VerificationError } from '../../../src/verify/findings.ts';
+import { MANIFEST, putFile } from '../../support/archives.ts';
+import { RecordingLog, temporaryFolder, testBuild, tree } from '../../support/build.ts';
 import { chainOf } from '../../support/fakeNode.ts';
 import { limitsWith } from '../../support/limits.ts';
-import { outpointOf } from '../../support/memoryLedger.ts';
-import { changeSpent, writeRows } from '../../support/nodeRows.ts';
-import { checkOutputs, kindsIn } from '../../support/outputHistory.ts';
+import { type MemoryChain, outpointOf } from '../../support/memoryLedger.ts';
+import { changeSpent, csv, writeRows } from '../../support/nodeRows.ts';
+import { check } from '../../support/outputs.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
@@ -62,30 +70,121 @@ it('adding or removing a block that only burns changes the supply of its rune', 
   }
 });
 
-it('unspent outputs equal the ledger, whether blocks spend few or many outputs of a page', async () => {
-  const next = randomFor('pages of unspent outputs');
-  const random = (below: number) => Math.floor(next() * below);
-  const work = temporaryFolder();
-  const [input, out] = [join(work, 'in'), join(work, 'out')];
-  const limits = limitsWith({ listPage: 2, documentMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
-  let chain = extended([], 60, random, 40, 12);
-  const kinds = new Set<string>();
-  // The last builds join levels that remove outputs of lower levels.
-  for (const [step, thrift] of [40, 2, 2, 2].entries()) {
-    chain = extended(chain, 3, random, thrift, 12);
-    const memory = memoryOf(chain);
-    writeRows(memory, input);
-    const { wasFull } = await testBuild(out, {
-      inputs: [input],
-      dialect: 'hiro',
-      layout: 'archive',
-      lists: true,
-      objectSize: 4096,
-      limits,
+describe('an archive of rows from a node', () => {
+  const random = randomFor('outputs of one chain');
+  const isSpent = ({ spent }: MemoryChain['rows'][number]) => spent !== null && /:bcrt1/.test(spent);
+  const drawn = () => memoryOf(extended([], 40, (below) => Math.floor(random() * below), 40));
+  let memory = drawn();
+  while (!memory.rows.some(isSpent)) memory = drawn();
+  const build = async (work: string, rows: MemoryChain['rows']) => {
+    writeRows({ rows, ledger: memory.ledger }, join(work, 'in'));
+    return testBuild(join(work, 'out'), { inputs: [join(work, 'in')], layout: 'archive', lists: true });
+  };
+  const without = <Row extends object>({ spent, ...row }: Row & { readonly spent?: unknown }) => row;
+
+  it('without an output that is spent according to the rows does not verify', async () => {
+    const work = temporaryFolder();
+    const at = memory.rows.findIndex(isSpent);
+    await build(
+      work,
+      memory.rows.map((row, i) => (i === at ? { ...row, spent: null } : row)),
+    );
+    await expect(check(join(work, 'out'))).rejects.toMatchObject({
+      details: [expect.stringMatching(/do not add up to its balance/), expect.any(String)],
     });
-    expect(wasFull).toBe(step === 0);
-    await checkOutputs(out, memory, random);
-    for (const kind of kindsIn(out)) kinds.add(kind);
-  }
-  expect([...kinds].sort()).toEqual(['list', 'page', 'removal']);
+  });
+
+  it('reads the outputs that unchanged blocks spent from the input again, however deep a reorganisation is', async () => {
+    const work = temporaryFolder();
+    const next = randomFor('outputs of a reorganised chain');
+    const draw = (below: number) => Math.floor(next() * below);
+    let old = extended([], 46, draw, 40, 12);
+    const isFit = ({ rows }: MemoryChain) => rows.some(({ block_height, spent }) => block_height === 24 && spent !== null);
+    while (!isFit(memoryOf(old))) old = extended([], 46, draw, 40, 12);
+    const limits = limitsWith({ listPage: 3, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
+    const log = new RecordingLog();
+    const common = { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits, log } as const;
+    writeRows(memoryOf(old), join(work, 'in'));
+    await testBuild(join(work, 'out'), common);
+    // Replaces blocks of the level from block 24 on, and then of the lowest level.
+    for (const height of [39, 12]) {
+      writeRows(memoryOf(extended(old.slice(0, height), 46 - height, draw, 40, 12)), join(work, 'in'));
+      expect((await testBuild(join(work, 'out'), common)).wasFull).toBe(false);
+      expect(log.notices).toEqual([]);
+      await testBuild(join(work, `full-${height}`), common);
+      expect(tree(join(work, 'out'))).toEqual(tree(join(work, `full-${height}`)));
+      await check(join(work, 'out'));
+    }
+  });
+
+  it('with wrong documents of an address does not verify', async () => {
+    const work = temporaryFolder();
+    const next = randomFor('wrong lists of outputs');
+    const draw = (below: number) => Math.floor(next() * below);
+    const out = join(work, 'out');
+    const limits = limitsWith({ listPage: 2, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
+    writeRows(memoryOf(extended(extended([], 60, draw, 40, 12), 5, draw, 2, 12)), join(work, 'in'));
+    await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits });
+    await check(out);
+    const archive = StoredArchive.in(out);
+    const { lists } = archive.root;
+    if (lists?.outputs === undefined) throw new Error('the build has outputs');
+    const { outputs } = lists;
+    const manifest = readFileSync(join(out, MANIFEST), 'utf8');
+    const put = (content: Uint8Array) => putFile(out, content);
+
+    /**
+     * Applies `change` to documents until it changes one, and verifies the archive. `change` returns undefined to
+     * remove a document.
+     */
+    const findingsAfter = async (kind: 'addresses' | 'starts', change: (document: StoredDocument) => StoredDocument | undefined) => {
+      let isDone = false;
+      const changed: DocumentLevel[] = [];
+      for (const level of outputs[kind]) {
+        const writer = new DocumentWriter(archive.root.objectSize, LIMITS, put);
+        for (const document of documentsOf(archive, level)) {
+          const other: StoredDocument | undefined = isDone ? document : change(document);
+          isDone ||= other !== document;
+          if (other !== undefined) writer.addLine(lineOf(other));
+        }
+        changed.push((await writer.finish(level))!);
+      }
+      expect(isDone).toBe(true);
+      const root = { ...archive.root, lists: { ...lists, outputs: { ...outputs, [kind]: changed } } };
+      const content = gzipMember(Buffer.from(renderRoot(root)));
+      const text = manifest.replace(archive.name.root, put(content));
+      writeFileSync(join(out, MANIFEST), text.replace(/("archive": \{[^}]*"bytes": )[0-9]+/, `$1${content.length}`));
+      const error = await check(out).catch((caught: unknown) => caught);
+      return error instanceof VerificationError ? error.details.join('\n') : 'right';
+    };
+    const isPage = ({ key }: StoredDocument) => / \d/.test(key);
+    const hasHead = ({ key, values }: StoredDocument) => !key.includes(' ') && /^\[\d/.test(values[0] ?? '');
+    const cases: [string, (document: StoredDocument) => StoredDocument | undefined][] = [
+      ['a missing page', (one) => (isPage(one) ? undefined : one)],
+      ['a page in another order', (one) => (isPage(one) && one.values.length > 1 ? { ...one, values: [...one.values].reverse() } : one)],
+      ['a removed output less', (one) => (one.key.includes(' ~') ? undefined : one)],
+      ['a wrong count', (one) => (hasHead(one) ? { ...one, values: one.values.map((value) => value.replace(/^\[\d+/, '[99')) } : one)],
+    ];
+    for (const [name, change] of cases)
+      expect(await findingsAfter('addresses', change), name).toContain('has wrong outputs of the address bcrt1');
+    const wrongStarts = await findingsAfter('starts', (one) => ({ ...one, values: [...one.values, 'x'] }));
+    expect(wrongStarts).toContain('has wrong starts of pages of the address bcrt1');
+  });
+
+  it('has outputs only if all of its rows name spent outputs', async () => {
+    const work = temporaryFolder();
+    expect((await build(work, memory.rows)).manifest.lists?.outputs).toEqual({});
+    const name = `ledger-${memory.rows.at(-1)?.block_height}.csv`;
+    const [path, old] = [
+      join(work, 'in', name),
+      memory.rows.filter(({ block_height }) => block_height === memory.rows.at(-1)?.block_height),
+    ];
+    writeFileSync(path, csv(old.map(without)));
+    const options = { inputs: [join(work, 'in')], layout: 'archive', lists: true } as const;
+    expect((await testBuild(join(work, 'out'), options)).manifest.lists?.outputs).toBeUndefined();
+    await check(join(work, 'out'));
+    const again = await build(work, memory.rows);
+    expect([again.wasFull, again.manifest.lists?.outputs]).toEqual([false, {}]);
+    await check(join(work, 'out'));
+  });
 });

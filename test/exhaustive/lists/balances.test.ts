@@ -6,16 +6,14 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BALANCE_SCHEMAS } from '../../../src/contract/balanceSchemas.ts';
-import { lastRanked } from '../../../src/format/levels.ts';
-import { crossings } from '../../../src/limits.ts';
 import { FetchMirror } from '../../../src/serve/fetchHost.ts';
 import { fileServer } from '../../support/archives.ts';
 import { expected, readBalanceVectors, withoutAddress } from '../../support/balanceVectors.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { Mirror } from '../../support/bundledClient.ts';
 import { ETCHING_INPUTS } from '../../support/etchingVectors.ts';
-import { LedgerHistory } from '../../support/ledgerHistory.ts';
 import { limitsWith } from '../../support/limits.ts';
+import { ModelHistory } from '../../support/modelHistory.ts';
 import { check } from '../../support/outputs.ts';
 import { hex } from '../../support/records.ts';
 import { randomFor } from '../../support/seed.ts';
@@ -205,66 +203,9 @@ describe('a mirror', () => {
     expect((await get('etchings/OLD/holders/ann'))[0]).toBe(501);
   });
 
-  it.each([
-    [1, 3],
-    [2, 2],
-  ])('has lists of holders up to the same block as its levels, at each tip, with %i in a page', async (listPage, tips) => {
-    const limits = limitsWith({ listPage, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
-    const history = new LedgerHistory(randomFor('tips'), false);
-    const work = temporaryFolder();
-    const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
-    const heights = new Set<number | undefined>();
-    crossings.clear();
-    // True if some lists of holders have the state after an older block, and others have the state at the tip.
-    const hasBoth = () => heights.size > 1 && heights.has(undefined);
-    for (let i = 0; i < tips || (!hasBoth() && i < 30); i += 1) {
-      history.append(1);
-      history.write(join(work, 'in'));
-      await testBuild(out, { inputs, layout: 'archive', lists: true, limits });
-      const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
-      const get = async (path: string) =>
-        (await (await mirror.answer(new Request(`http://host/runes/v1/${path}?limit=60`)))?.json()) as object;
-      for (const rune of history.runes) {
-        const { block_height, results } = history.holders(rune, limits);
-        heights.add(block_height);
-        const asOf = block_height === undefined ? {} : { block_height };
-        expect(await get(`etchings/${rune.id}/holders`)).toEqual({ ...asOf, limit: 60, offset: 0, total: results.length, results });
-      }
-      for (const address of history.addresses) {
-        const results = history.balances(address);
-        const list = { limit: 60, offset: 0, total: results.length, results };
-        expect(await get(`addresses/${encodeURIComponent(address)}/balances`)).toEqual(list);
-      }
-    }
-    await check(out);
-    expect(crossings.has('listPage')).toBe(true);
-    expect(hasBoth()).toBe(true);
-  });
-
-  it('has holders as of the block below a level with many changes if they were few at the last block with ranks', async () => {
-    const limits = limitsWith({ listPage: 2, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
-    const isBetween = (height: number | undefined, tip: number) => height !== undefined && height > lastRanked(tip, limits.listLevels);
-    let history = new LedgerHistory(randomFor('few holders'), false);
-    let rune: (typeof history.runes)[number] | undefined;
-    for (let attempt = 1; rune === undefined; attempt += 1) {
-      history = new LedgerHistory(randomFor(`few holders ${attempt}`), false);
-      for (let i = 0; i < 6 && rune === undefined; i += 1) {
-        history.append(1);
-        rune = history.runes.find((one) => isBetween(history.holders(one, limits).block_height, history.tip));
-      }
-    }
-    const work = temporaryFolder();
-    history.write(join(work, 'in'));
-    await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits });
-    const mirror = new FetchMirror(fileServer(join(work, 'out')).fetchFile, 0);
-    const answer = await mirror.answer(new Request(`http://host/runes/v1/etchings/${rune.id}/holders?limit=60`));
-    const { block_height, results } = history.holders(rune, limits);
-    expect(await answer?.json()).toEqual({ block_height, limit: 60, offset: 0, total: results.length, results });
-  });
-
   it('has the files of a full build after its newest level became one with ranks', async () => {
     const limits = limitsWith({ listPage: 1, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
-    const history = new LedgerHistory(randomFor('a level that becomes ranked'), false);
+    const history = new ModelHistory(randomFor('a level that becomes ranked'), { kind: 'files', blocks: 12, first: 4078 });
     const work = temporaryFolder();
     const inputs = [join(work, 'in')];
     const built = async (name: string) => {
@@ -272,20 +213,18 @@ describe('a mirror', () => {
       const { wasFull } = await testBuild(join(work, name), { inputs, layout: 'archive', lists: true, limits });
       return wasFull;
     };
-    history.append(4095 - history.tip);
-    // Appends blocks 4,096 to 4,099, which become the newest level of lists.
-    for (let i = 0; i < 4; i += 1) history.append(1);
+    // Blocks 4,096 to 4,099 become the newest level of lists.
+    history.appendTo(4099);
     expect(await built('out')).toBe(true);
-    for (let i = 0; i < 3; i += 1) history.append(1);
+    history.appendTo(4102);
     expect(await built('out')).toBe(false);
     await built('full');
     expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));
   });
 
   it('gives the same answers for odd addresses on hosts that decode paths differently, in the form of its schemas', async () => {
-    const history = new LedgerHistory(randomFor('odd addresses'), false);
     // Some of these blocks are in the newest level, which then has more changes than fit on a page.
-    for (let i = 0; i < 12; i += 1) history.append(1);
+    const history = new ModelHistory(randomFor('odd addresses'), { kind: 'files', blocks: 45 });
     const work = temporaryFolder();
     history.write(join(work, 'in'));
     const out = join(work, 'out');
@@ -299,11 +238,11 @@ describe('a mirror', () => {
       return JSON.parse(text);
     };
     const seen = { results: 0, ranked: 0 };
-    for (const address of history.addresses) {
+    for (const address of [...history.answers.addresses()].filter((one) => !one.startsWith('bcrt1'))) {
       const list = BALANCE_SCHEMAS.BalanceList.parse(await get(`addresses/${encodeURIComponent(address)}/balances`));
       seen.results += list.results.length;
     }
-    for (const { id } of history.runes) {
+    for (const { id } of history.answers.runes) {
       const { results, block_height } = BALANCE_SCHEMAS.HolderList.parse(await get(`etchings/${id}/holders?limit=60`));
       if (block_height !== undefined) seen.ranked += 1;
       for (const holder of results.slice(-2)) {

@@ -67,8 +67,9 @@ it('are the same from a mirror in the other dialect', async () => {
 
 /** Returns the newest unspent output of the chain with runes: its outpoint, and its runes. */
 function newestOutput() {
-  const [[outpoint, { balances }] = ['', { balances: [] }]] = [...chain.memory.ledger.outputs].slice(-1);
-  return { outpoint, balances, height: chain.outputs.get(outpoint)?.height ?? -1 };
+  const newest = [...chain.model.outputs()].filter(({ spent }) => !spent).at(-1);
+  if (newest === undefined) throw new Error('no output has runes');
+  return { outpoint: newest.outpoint, held: newest.held, height: newest.location.height };
 }
 
 /** Returns a transaction with these outpoints as inputs and these scripts as outputs. */
@@ -88,7 +89,7 @@ async function only(transaction: RawTransaction, from: MirrorReads = reads, limi
 }
 
 describe('a result is unknown', () => {
-  const { outpoint, height, balances } = newestOutput();
+  const { outpoint, height, held } = newestOutput();
   const spending = paying([outpoint], taproot(1));
   const hex = hexOf(spending);
 
@@ -162,8 +163,8 @@ describe('a result is unknown', () => {
   });
 
   it('once the mirror has the transaction, or another one that spends its input', async () => {
-    const confirmed = chain.memory.rows.at(-1);
-    const [one] = chain.lastBlock.filter(({ txid }) => txid === confirmed?.tx_id);
+    const confirmed = chain.transactions.at(-1);
+    const [one] = chain.lastBlock.filter(({ txid }) => txid === confirmed?.txid);
     if (one === undefined) throw new Error('no transaction');
     const { unknown } = await only({ hex: hexOf(one), inputs: one.inputs.map(() => ({ height: 1 })) });
     expect(unknown.at(-1)).toBe(`the transaction is confirmed: the mirror has it in block ${chain.tip}`);
@@ -204,7 +205,7 @@ describe('a result is unknown', () => {
     expect((await only(parts, reads, { ...PENDING_LIMITS, movedRows: 1 })).unknown).toEqual([
       'the transactions move runes more than 1 times',
     ]);
-    expect((await only(parts, reads, { ...PENDING_LIMITS, spentRunes: balances.length - 1 || 0.5 })).unknown).toEqual([
+    expect((await only(parts, reads, { ...PENDING_LIMITS, spentRunes: held.length - 1 || 0.5 })).unknown).toEqual([
       expect.stringMatching(/^the transactions spend more than [0-9.]+ runes$/),
     ]);
     const two = { hex: hexOf(paying([outpoint, `${'ab'.repeat(32)}:0`], taproot(1))), inputs: [{ height }, { height }] };
@@ -238,13 +239,13 @@ it('a height that no output has is refused by everything that takes the height o
 });
 
 describe('mints and etchings are possible', () => {
-  const runes = [...chain.memory.ledger.byId.values()];
-  const isBelowCap = ({ terms, mints }: (typeof runes)[number]) => (terms?.cap ?? 0n) > BigInt(mints) && (terms?.amount ?? 0n) > 0n;
-  const open = runes.find((rune) => isBelowCap(rune) && rune.terms?.offsetEnd === undefined);
+  const { runes } = chain.model;
+  const isBelowCap = ({ terms, counts }: (typeof runes)[number]) => (terms?.cap ?? 0n) > BigInt(counts.mints) && (terms?.amount ?? 0n) > 0n;
+  const open = runes.find((rune) => isBelowCap(rune) && rune.terms?.offsetEnd === null);
   const closed = runes.find((rune) => isBelowCap(rune) && rune.block + Number(rune.terms?.offsetEnd ?? 1e9) <= chain.tip + 1);
-  const full = runes.find(({ terms, mints }) => terms?.cap !== undefined && terms.cap === BigInt(mints) && mints > 0);
+  const full = runes.find(({ terms, counts: { mints } }) => terms?.cap === BigInt(mints) && mints > 0);
   const named = runes.find(({ name }) => name < 10n ** 18n);
-  const partsOf = (rune: typeof open) => (rune?.row.id ?? '').split(':').map(Number) as [block: number, tx: number];
+  const partsOf = (rune: typeof open) => (rune?.id ?? '').split(':').map(Number) as [block: number, tx: number];
   const later = chain.tip + 1;
   /**
    * Returns the results and possible runes of three transactions: one with this message, and two that spend its outputs
@@ -461,8 +462,8 @@ describe('with an Esplora server', () => {
 
   it('the example of docs/pending.md runs', async () => {
     const [example = ''] = /(?<=```js\n)[^`]*`[\s\S]*?(?=```\n)/.exec(readFileSync(join(ROOT, 'docs/pending.md'), 'utf8')) ?? [];
-    const held = newestOutput();
-    const transaction = paying([held.outpoint], taproot(7));
+    const newest = newestOutput();
+    const transaction = paying([newest.outpoint], taproot(7));
     const { url } = await esplora([transaction]);
     const host = await startServer(out);
     const program = Object.entries({
@@ -478,7 +479,7 @@ describe('with an Esplora server', () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [join(out, 'example.mjs')]);
     await host.close();
     expect(stderr).toBe('');
-    expect(stdout.match(new RegExp(`^${transaction.txid} [+][0-9.]+ [A-Z•]+ \\{$`, 'gm'))).toHaveLength(held.balances.length);
+    expect(stdout.match(new RegExp(`^${transaction.txid} [+][0-9.]+ [A-Z•]+ \\{$`, 'gm'))).toHaveLength(newest.held.length);
   });
 
   const address = 'bcrt1qqyqszqgpqyqszqgpqyqszqgpqyqszqgpvxat9t';

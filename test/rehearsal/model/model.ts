@@ -55,12 +55,16 @@ export interface TransactionRows {
   readonly txid: string;
   readonly rows: readonly Row[];
   readonly folded: boolean;
+  /** Outputs with runes that the transaction spends, in the order of its inputs: `txid:vout:address`, or `txid:vout`. */
+  readonly spent: readonly string[];
 }
 
 export interface ModelOptions {
   /** Number of blocks that can be undone, 200 by default. */
   readonly undoBlocks?: number;
   readonly onRows?: (transaction: TransactionRows) => void;
+  /** Replaces addresses, so that tests can have some that no chain has. */
+  readonly renamed?: (address: string) => string;
 }
 
 export interface Balance {
@@ -99,6 +103,15 @@ export interface Supply {
   readonly rows: number;
   /** Sum of the units that unspent outputs without an address have. They belong to no holder. */
   readonly unaddressed: bigint;
+}
+
+/** What a mirror answers. Without supplies if the mirror lacks the block of an etching. */
+export interface Answers
+  extends Pick<
+    Model,
+    'addresses' | 'balances' | 'block' | 'etchings' | 'holders' | 'holding' | 'output' | 'outputs' | 'outputsOf' | 'rune' | 'runes' | 'tip'
+  > {
+  supply(rune: Rune): Supply | undefined;
 }
 
 interface ChainRules {
@@ -149,6 +162,7 @@ export class Model {
   readonly #rules: ChainRules;
   readonly #undoBlocks: number;
   readonly #onRows: (transaction: TransactionRows) => void;
+  readonly #renamed: (address: string) => string;
   readonly #runesById = new Map<string, Rune>();
   readonly #runesByName = new Map<bigint, Rune>();
   readonly #holders = new Map<Rune, Map<string, Holding>>();
@@ -163,10 +177,11 @@ export class Model {
   #firstHeight = 0;
   readonly #undo: Undo[] = [];
 
-  constructor(chain: Chain, { undoBlocks = 200, onRows = () => {} }: ModelOptions = {}) {
+  constructor(chain: Chain, { undoBlocks = 200, onRows = () => {}, renamed = (address) => address }: ModelOptions = {}) {
     this.#rules = CHAINS[chain];
     this.#undoBlocks = undoBlocks;
     this.#onRows = onRows;
+    this.#renamed = renamed;
     if (chain === 'mainnet') this.#enter(uncommonGoods());
   }
 
@@ -279,7 +294,7 @@ export class Model {
     return [...(this.#holders.get(rune)?.values() ?? [])]
       .map((holding) => ({ address: holding.address, amount: before.has(holding) ? (before.get(holding) ?? 0n) : holding.amount }))
       .filter(({ amount }) => amount > 0n)
-      .sort((a, b) => compareBig(b.amount, a.amount) || compareText(a.address, b.address));
+      .sort((a, b) => compareBig(b.amount, a.amount) || Buffer.compare(Buffer.from(a.address), Buffer.from(b.address)));
   }
 
   /** Returns the supply of a rune and the counts of its rows. */
@@ -358,7 +373,9 @@ export class Model {
       const { counts } = rune;
       this.#count(rune, { rows: counts.rows + 1, burnRows: counts.burnRows + (row.operation === 'burn' ? 1 : 0) }, undo);
     }
-    if (rows.length > 0) this.#onRows({ height, blockHash: block.hash, timestamp: block.time, txIndex, txid, rows, folded });
+    if (rows.length === 0) return;
+    const outpoints = spent.map(({ key, address }) => outpointText(key) + (address === null ? '' : `:${address}`));
+    this.#onRows({ height, blockHash: block.hash, timestamp: block.time, txIndex, txid, rows, folded, spent: outpoints });
   }
 
   #target(script: Buffer, index: number): Target {
@@ -370,7 +387,8 @@ export class Model {
     const key = script.toString('latin1');
     const known = this.#addresses.get(key);
     if (known !== undefined) return known;
-    const address = addressOf(script, this.#rules.addresses);
+    const usual = addressOf(script, this.#rules.addresses);
+    const address = usual === null ? null : this.#renamed(usual);
     if (this.#addresses.size === 100_000) this.#addresses.clear();
     if (script.length < 100) this.#addresses.set(key, address);
     return address;
