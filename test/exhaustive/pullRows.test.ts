@@ -14,13 +14,11 @@ import { randomFor } from '../support/seed.ts';
 const STEPS = Number(env['FC_RUNS'] ?? 2);
 const work = temporaryFolder();
 const options = { parquet: true, layout: 'archive', lists: true } as const;
-let donor: PlainFiles;
-let base: string;
+let host: PlainFiles;
 beforeAll(async () => {
-  donor = await startPlainFiles(join(work, 'dist'));
-  ({ base } = donor);
+  host = await startPlainFiles(join(work, 'dist'));
 });
-afterAll(() => donor.close());
+afterAll(() => host.close());
 
 async function mirror(chain: Parameters<typeof memoryOf>[0]): Promise<void> {
   const node = await FakeNode.start(chain, { network: 'regtest' });
@@ -38,13 +36,13 @@ it(`follows a donor through ${STEPS} steps of a random history, with builds of t
     const depth = random(3) === 0 ? 0 : random(40);
     chain = extended(chain.slice(0, chain.length - depth), depth + 1 + random(random(2) === 0 ? 3 : 120), random, 3);
     await mirror(chain);
-    await testPull(base, to, { confirmations: 60 });
+    await testPull(host.base, to, { confirmations: 60 });
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     await testBuild(out, { inputs: [to], ...options });
     expect(tree(out)).toEqual(tree(join(work, 'dist')));
   }
   await check(out);
   const fresh = temporaryFolder();
-  await testPull(base, fresh, { confirmations: 60 });
+  await testPull(host.base, fresh, { confirmations: 60 });
   expect(pulledTree(to)).toEqual(pulledTree(fresh));
 }, 600_000);

@@ -3,11 +3,8 @@
  * detects mirrors that lie.
  */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import handler from 'serve-handler';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RowsIndex, rowsIndex } from '../../src/contract/rowsSchemas.ts';
 import { Store } from '../../src/duckdb/store.ts';
@@ -21,6 +18,7 @@ import { limitsWith } from '../support/limits.ts';
 import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { check } from '../support/outputs.ts';
+import { type PlainFiles, startPlainFiles } from '../support/plainFiles.ts';
 import { failedPull, testPull } from '../support/pull.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
@@ -29,34 +27,18 @@ const next = randomFor('pulled rows');
 const random = (below: number) => Math.floor(next() * below);
 
 let work: string;
+let host: PlainFiles;
 let base: string;
-let server: Server;
-let requests: string[];
-/** Called with the path of each request before the server answers. */
-let before: (path: string) => void;
 beforeEach(async () => {
   work = temporaryFolder();
-  requests = [];
-  before = () => undefined;
-  server = createServer((request, response) => {
-    const path = request.url ?? '';
-    requests.push(path);
-    before(path);
-    return handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() =>
-      response.destroy(),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  host = await startPlainFiles(join(work, 'dist'));
+  base = host.base;
 });
-afterEach(() => {
-  server.close();
-  server.closeAllConnections();
-});
+afterEach(() => host.close());
 
 const donorOptions = { parquet: true, layout: 'archive', lists: true } as const;
 const to = () => join(work, 'input');
-const fetchedRows = () => requests.filter((path) => path.startsWith('/rows/') && path.endsWith('.parquet'));
+const fetchedRows = () => host.asked.filter((path) => path.startsWith('rows/') && path.endsWith('.parquet'));
 
 /** Builds the mirror `dist` from a node with this chain. */
 async function mirror(chain: Parameters<typeof memoryOf>[0]): Promise<void> {
@@ -84,7 +66,7 @@ describe('a pull of rows', () => {
     ] as const) {
       chain = extended(chain.slice(0, chain.length - depth), more, random, 3);
       if (more > 0) await mirror(chain);
-      requests.length = 0;
+      host.asked.length = 0;
       const log = new RecordingLog();
       const result = await testPull(base, to(), { log, confirmations: Math.max(6, depth) });
       expect([result.replaced, log.notices]).toEqual([expect.any(Number), []]);
@@ -95,9 +77,9 @@ describe('a pull of rows', () => {
       expect(tree(join(work, 'again'))).toEqual(tree(join(work, 'dist')));
       expect(again.manifest.lists?.outputs).toBeDefined();
       // The pull has requested no page, and no file of rows twice.
-      expect(requests.filter((path) => /\/blocks\/|\/archive\//.test(path))).toEqual([]);
+      expect(host.asked.filter((path) => /\/blocks\/|\/archive\//.test(path))).toEqual([]);
       expect(new Set(fetchedRows()).size).toBe(fetchedRows().length);
-      requests.length = 0;
+      host.asked.length = 0;
       expect(await testPull(base, to())).toMatchObject({ blocks: 0 });
       expect(fetchedRows().filter((path) => !path.includes('runes'))).toEqual([]);
     }
@@ -151,16 +133,12 @@ describe('a pull of rows', () => {
     const chain = extended([], 212, random, 3);
     await mirror(chain);
     cpSync(join(work, 'dist'), join(work, 'old'), { recursive: true });
+    host.folder = join(work, 'old');
     const longer = extended(chain.slice(0, 208), 6, random, 3);
     await mirror(longer);
-    cpSync(join(work, 'dist'), join(work, 'new'), { recursive: true });
-    rmSync(join(work, 'dist'), { recursive: true });
-    cpSync(join(work, 'old'), join(work, 'dist'), { recursive: true });
-    before = (path) => {
-      if (!path.includes('/rows/100-199')) return;
-      before = () => undefined;
-      rmSync(join(work, 'dist'), { recursive: true });
-      cpSync(join(work, 'new'), join(work, 'dist'), { recursive: true });
+    host.intercept = (path) => {
+      if (path.includes('rows/100-199')) host.folder = join(work, 'dist');
+      return false;
     };
     await testPull(base, to(), { concurrency: 1 });
     expect(await pulledRows(to())).toEqual(memoryRows(memoryOf(longer)));

@@ -4,11 +4,10 @@
  */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import handler from 'serve-handler';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ActivityRecord } from '../../../src/contract/recordJson.ts';
 import { activityInput } from '../../../src/contract/schemas.ts';
@@ -19,39 +18,20 @@ import { DIALECTS, LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { identityOf } from '../../../src/pull/blockIdentity.ts';
 import { listPulledFiles } from '../../../src/pull/pulledFiles.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
+import { type PlainFiles, startPlainFiles } from '../../support/plainFiles.ts';
 import { block, failedPull, leanBuild, testPull } from '../../support/pull.ts';
 import { ndjson } from '../../support/records.ts';
 import { startServer } from '../../support/server.ts';
 
 let work: string;
+let host: PlainFiles;
 let base: string;
-let server: Server;
-let requests: string[];
-let swap: (target: string) => void;
-/** Returns the status with which the server refuses a request, or undefined if it answers. */
-let refused: (target: string) => number | undefined;
 beforeEach(async () => {
   work = temporaryFolder();
-  requests = [];
-  swap = () => undefined;
-  refused = () => undefined;
-  // Starts a static file host, which serves files by path and ignores queries.
-  server = createServer((request, response) => {
-    requests.push(request.url ?? '');
-    swap(request.url ?? '');
-    const status = refused(request.url ?? '');
-    if (status !== undefined) return response.writeHead(status).end('no');
-    return handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() =>
-      response.destroy(),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  host = await startPlainFiles(join(work, 'dist'));
+  base = host.base;
 });
-afterEach(() => {
-  server.close();
-  server.closeAllConnections();
-});
+afterEach(() => host.close());
 
 /**
  * Returns the blocks of a chain as an input file of the mirror. `forks` maps heights to names: blocks at the same
@@ -92,8 +72,8 @@ describe('a pull from a mirror', () => {
       await testPull(base, join(work, 'input'), { log });
       expect(log.notices).toEqual([]);
       expect(pulledDigest()).toBe(digest);
-      // Requests of the API would have a query, so the pull has requested only files.
-      expect(requests.filter((target) => target.includes('?'))).toEqual([]);
+      // The pull has requested only files.
+      expect(host.asked.filter((path) => path.endsWith('/activity'))).toEqual([]);
     },
   );
 
@@ -119,18 +99,18 @@ describe('a pull from a mirror', () => {
     await testPull(base, join(work, 'input'));
     const before = tree(join(work, 'input'));
     const digest = await mirror({ ...plain(100, 122), 118: 'fork', 119: 'fork' });
-    requests.length = 0;
+    host.asked.length = 0;
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 4, replaced: 2 });
-    expect(new Set(requests.map((target) => /blocks\/([0-9]+)/.exec(target)?.[1]))).toEqual(
+    expect(new Set(host.asked.map((target) => /blocks\/([0-9]+)/.exec(target)?.[1]))).toEqual(
       new Set(['118', '119', '121', '122', undefined]),
     );
     expect(pulledDigest()).toBe(digest);
     const kept = Object.keys(tree(join(work, 'input'))).filter((path) => before[path] !== undefined);
     expect(kept).toHaveLength(20);
-    requests.length = 0;
+    host.asked.length = 0;
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     // The pull has fetched no blocks: it requested the manifest twice, and the digests once.
-    expect(requests).toHaveLength(3);
+    expect(host.asked).toHaveLength(3);
   });
 
   it('stops if a block with many blocks after it differs, at any height', async () => {
@@ -178,17 +158,17 @@ describe('a pull from a mirror', () => {
     const joined = () =>
       filesBelow(join(to, 'pulled')).flatMap((path) => /([0-9]+-[0-9]+)-[0-9a-f]{16}\.ndjson\.gz$/.exec(path)?.[1] ?? []);
     expect(joined()).toEqual(['110-119', '121-125', '98-99']);
-    requests.length = 0;
+    host.asked.length = 0;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0 });
-    expect(requests).toHaveLength(3);
+    expect(host.asked).toHaveLength(3);
     // The mirror adds block 120. Below, it also replaces block 112.
     await mirror({ ...chain, 120: '' });
     expect(await testPull(base, to)).toMatchObject({ blocks: 1, replaced: 0 });
     const digest = await mirror({ ...chain, 120: '', 112: 'fork' });
     expect((await failedPull(base, to)).message).toMatch(/^block 112 differs between .*; the last 99 blocks would have to be replaced/);
-    requests.length = 0;
+    host.asked.length = 0;
     expect(await testPull(base, to, { confirmations: 99 })).toMatchObject({ blocks: 1, replaced: 1 });
-    expect(new Set(requests.map((target) => /blocks\/([0-9]+)/.exec(target)?.[1]))).toEqual(new Set(['112', undefined]));
+    expect(new Set(host.asked.map((target) => /blocks\/([0-9]+)/.exec(target)?.[1]))).toEqual(new Set(['112', undefined]));
     expect(pulledDigest()).toBe(digest);
     expect(await testPull(base, to)).toMatchObject({ blocks: 0 });
     expect(joined()).toEqual(['110-120', '121-125', '98-99']);
@@ -201,9 +181,11 @@ describe('a pull from a mirror', () => {
     const whole = readFileSync(path);
     writeFileSync(path, whole.subarray(0, 30));
     let asked = 0;
-    swap = (target) => {
+    host.intercept = (target) => {
       asked += target.endsWith('manifest.json') ? 1 : 0;
-      if (asked === 2) writeFileSync(path, whole);
+      // The file was read before this call, so the next request gets the new one.
+      if (asked === 1) writeFileSync(path, whole);
+      return false;
     };
     await testPull(base, join(work, 'input'));
     expect(pulledDigest()).toBe(digest);
@@ -274,9 +256,10 @@ describe('a pull from a mirror', () => {
     const now = readFileSync(join(work, 'dist/runes/v1/manifest.json'));
     writeFileSync(join(work, 'dist/runes/v1/manifest.json'), old);
     let manifests = 0;
-    swap = (target) => {
+    host.intercept = (target) => {
       manifests += target.endsWith('manifest.json') ? 1 : 0;
-      if (manifests === 4) writeFileSync(join(work, 'dist/runes/v1/manifest.json'), now);
+      if (manifests === 3) writeFileSync(join(work, 'dist/runes/v1/manifest.json'), now);
+      return false;
     };
     const log = new RecordingLog();
     await testPull(base, join(work, 'input'), { log });
@@ -286,16 +269,20 @@ describe('a pull from a mirror', () => {
 
   it('repeats the request for a page that its host refuses, and then names the page', async () => {
     const digest = await mirror(plain(100, 104));
-    let refusals = 0;
-    refused = (target) => {
-      refusals += target.includes('/103') ? 1 : 0;
-      return target.includes('/103') && refusals <= 2 ? 403 : undefined;
+    const refuse = (times: number): PlainFiles['intercept'] => {
+      let refusals = 0;
+      return (path, _, response) => {
+        if (!path.includes('/103') || refusals++ >= times) return false;
+        response.writeHead(403).end('no');
+        return true;
+      };
     };
+    host.intercept = refuse(2);
     const log = new RecordingLog();
     await testPull(base, join(work, 'input'), { log });
     expect(log.notices[0]).toMatch(/^block 103 needs runes\/v1\/blocks\/103.* but the mirror answered with status 403; trying again$/);
     expect(pulledDigest()).toBe(digest);
-    refused = (target) => (target.includes('/103') ? 403 : undefined);
+    host.intercept = refuse(Infinity);
     const error = await failedPull(base, join(temporaryFolder(), 'input'), { retries: 1 });
     expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^block 103 needs .* status 403; tried 2 times$/)]);
   });
