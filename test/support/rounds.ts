@@ -1,6 +1,6 @@
 /** Counts the reads from an archive for an answer, and the rounds of reads. */
 import { createHash } from 'node:crypto';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { PartCache } from '../../src/format/partCache.ts';
 import { verifiedRead } from '../../src/format/verifiedRead.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
@@ -11,13 +11,14 @@ import { diskFiles } from './archives.ts';
 
 /**
  * Counts for one answer. All reads that run at the same time are one round. `inflated` is the number of decompressed
- * characters.
+ * characters, and `parsed` the number of parsed values, those of directories included.
  */
 interface Reads {
   readonly rounds: number;
   readonly reads: number;
   readonly bytes: number;
   readonly inflated: number;
+  readonly parsed: number;
 }
 
 /**
@@ -58,6 +59,9 @@ async function count(target: string, built: BuiltSite, out: string, isVerified: 
   // Loads the root into memory. The mirror has no block of this height, so the request reads no other file.
   await respond('/runes/v1/blocks/16777210/activity', built, counted, answerFromLists, cache);
   [rounds, reads, bytes, inflated] = [0, 0, 0, 0];
+  const parse = vi.spyOn(JSON, 'parse');
   await respond(target, built, counted, answerFromLists, cache);
-  return { rounds, reads, bytes, inflated };
+  const parsed = parse.mock.calls.length;
+  parse.mockRestore();
+  return { rounds, reads, bytes, inflated, parsed };
 }
