@@ -139,7 +139,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/segmentWriter.ts',
     from: '    const bytes = block.pages.reduce((sum, length) => sum + length, 0);\n    // Reads',
     to: '    const bytes = block.pages.reduce((sum, length) => sum - length, 0);\n    // Reads',
-    test: 'exhaustive/archive',
+    test: 'exhaustive/engine/archive',
     only: 'gives the files of a full build after any change',
   },
   {
@@ -241,7 +241,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/rows/publishRows.ts',
     from: 'found: int })).found === blocks;',
     to: 'found: int })).found !== blocks;',
-    test: 'exhaustive/publishedRows',
+    test: 'exhaustive/output/publishedRows',
     only: 'are copies of the files',
   },
   {
@@ -249,7 +249,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/rows/ledgerOfRows.ts',
     from: "operation IN ('mint', 'burn') AND block_height <= ${point.height}",
     to: "operation IN ('mint', 'burn') AND block_height < ${point.height}",
-    test: 'exhaustive/startRows',
+    test: 'exhaustive/pull/startRows',
     only: 'equals a pull that read all blocks',
   },
   {

@@ -261,7 +261,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/verify/findings.ts',
     from: '    findings.addDamage(error);\n    return undefined;\n  });',
     to: '    return undefined;\n  });',
-    test: 'exhaustive/damage',
+    test: 'exhaustive/engine/damage',
     only: 'with a damaged file',
   },
   {

@@ -16,8 +16,8 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 }
 
 /**
- * The default limits, changed by the JSON in the environment variable LIMITS. The exhaustive tier runs some suites
- * twice: once with the default limits, and once with TINY.
+ * The default limits, changed by the JSON in the environment variable LIMITS. The exhaustive tier runs the folder `tiny`
+ * with TINY.
  */
 export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') as Partial<Limits>);
 

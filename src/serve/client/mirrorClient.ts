@@ -3,7 +3,7 @@
  * without code, and returns exactly the answers of an API server. Every build has this module as `client.js`.
  *
  * `client.d.ts` has the types of answers and queries, and documents the classes and functions of this file
- * (test/exhaustive/clientTypes.test.ts).
+ * (test/exhaustive/serve/clientTypes.test.ts).
  */
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { isApiFile } from '../../pages/fileKinds.ts';

@@ -14,7 +14,7 @@ import { LockedError } from '../../../src/errors.ts';
 import { claimOutput, inspectOutput, LOCK, releaseOutput } from '../../../src/output/outputFolder.ts';
 import { failedBuild, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
-import { ROOT } from '../../support/cli.ts';
+import { ROOT, runProcess } from '../../support/cli.ts';
 import { mountDisk } from '../../support/disk.ts';
 import { ndjson, record } from '../../support/records.ts';
 
@@ -50,6 +50,28 @@ describe('two simultaneous builds', () => {
     // The operating system releases the lock when its process ends, no matter why.
     await other.release();
     expect((await testBuild(out, build)).kept).toBeGreaterThan(100);
+  });
+
+  it('started together end with one complete output, whichever is first', async () => {
+    const work = temporaryFolder();
+    const names = ['a', 'b', 'c'];
+    for (const [i, name] of names.entries()) {
+      const records = Array.from({ length: 1500 * (i + 1) }, (_, n) => record(5 + i + (n % 5), Math.floor(n / 5)));
+      writeFiles(work, { [`${name}.ndjson`]: ndjson(records) });
+      await testBuild(join(work, `fresh-${name}`), { inputs: [join(work, `${name}.ndjson`)] });
+    }
+    const flags = (name: string) => ['--input', `${name}.ndjson`, '--out', 'out', '--cache', `cache-${name}`];
+    const ended = await Promise.all(names.map((name) => runProcess('build', flags(name), work)));
+    expect(ended.map(({ code }) => code)).toContain(0);
+    for (const { code, stderr } of ended.filter((one) => one.code !== 0)) {
+      expect([code, stderr]).toEqual([
+        3,
+        expect.stringMatching(
+          /another build is using the output folder out |another build changed the output folder out while this one read its input/,
+        ),
+      ]);
+    }
+    expect(names.map((name) => tree(join(work, `fresh-${name}`)))).toContainEqual(tree(join(work, 'out')));
   });
 
   it('with one cache: the second stops before it reads anything', async () => {

@@ -1,0 +1,139 @@
+/** Tests `npm start -- --workers`: it starts several processes, restarts them and ends them. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { temporaryFolder, writeFiles } from '../../support/build.ts';
+import { ROOT, run, start } from '../../support/cli.ts';
+import { ndjson, record } from '../../support/records.ts';
+import { sendTo } from '../../support/server.ts';
+
+/** Returns a folder with one valid input file. */
+function workFolder(): string {
+  const work = temporaryFolder();
+  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
+  return work;
+}
+
+/**
+ * Returns the worker processes of a server with --workers, oldest first. Skips the process of the compiler, which runs
+ * only for a moment.
+ */
+function workersOf(pid: number | undefined): number[] {
+  return childrenOf(pid)
+    .filter((child) => textOf(`/proc/${child}/environ`).includes('NODE_UNIQUE_ID='))
+    .sort((a, b) => startOf(a) - startOf(b));
+}
+
+const childrenOf = (pid: number | undefined) => textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+
+/** Returns the start time of a process, by the kernel's clock. */
+const startOf = (pid: number) => Number(textOf(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ')[19]);
+
+const SIGTERM = constants.signals.SIGTERM;
+const hasPending = (pid: number, signal: number) => {
+  const pending = BigInt(`0x${/^ShdPnd:\s+(\w+)/m.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0}`);
+  return (pending & (1n << BigInt(signal - 1))) !== 0n;
+};
+
+/** Reads a file of /proc. Returns an empty text if the process has just ended. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+describe('npm start', () => {
+  it('with --workers answers from several processes, replaces one that dies, and ends all of them on SIGTERM', async () => {
+    const work = workFolder();
+    await run('build', [], work);
+    const child = start('serve', ['--port', '0', '--workers', '2', '--no-compression'], work);
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+    const port = Number(/:(\d+) \(press Ctrl-C/.exec(line.toString())?.[1]);
+    const workers = () => workersOf(child.pid);
+    const before = workers();
+    expect(before).toHaveLength(2);
+    const killed = once(child.stderr ?? child, 'data');
+    process.kill(before[0] ?? 0, 'SIGKILL');
+    expect(String((await killed)[0])).toBe(`Note: worker process ${before[0]} ended (SIGKILL); starting another\n`);
+    while (workers().length < 2 || workers().includes(before[0] ?? 0)) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let i = 0; i < 4; i += 1) {
+      const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity', { 'accept-encoding': 'gzip' });
+      expect([answer.status, answer.headers.vary]).toEqual([200, undefined]);
+    }
+    const after = workers();
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    for (const pid of after) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+
+  describe('with --workers, of which one is not listening yet,', () => {
+    let child: ChildProcess;
+    let said: { stdout: string; stderr: string };
+    beforeEach(async () => {
+      const work = workFolder();
+      await run('build', [], work);
+      child = start('serve', ['--port', '0', '--workers', '2'], work);
+      said = { stdout: '', stderr: '' };
+      for (const name of ['stdout', 'stderr'] as const) {
+        child[name]?.on('data', (chunk: Buffer) => {
+          said[name] += chunk.toString('utf8');
+        });
+      }
+    });
+    afterEach(() => child.kill('SIGKILL'));
+
+    /** Waits for the nth worker that starts, and stops it immediately with SIGSTOP. */
+    async function stopped(nth: number): Promise<number> {
+      while (workersOf(child.pid).length < nth) await wait(1);
+      const pid = workersOf(child.pid)[nth - 1] ?? 0;
+      process.kill(pid, 'SIGSTOP');
+      return pid;
+    }
+
+    it.each([1, 2])('ends on SIGTERM, though the worker numbered %s has not started', async (nth) => {
+      const pid = await stopped(nth);
+      const exit = once(child, 'exit');
+      child.kill('SIGTERM');
+      // Waits until the signal is pending, which proves that the parent has sent it. A thread that was not stopped yet
+      // may already have received the signal.
+      while (existsSync(`/proc/${pid}`) && !hasPending(pid, SIGTERM)) await wait(5);
+      if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGCONT');
+      expect([await exit, said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
+      expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    });
+
+    it.each([1, 2])('replaces the worker numbered %s when it is killed, and says when all workers serve', async (nth) => {
+      const pid = await stopped(nth);
+      process.kill(pid, 'SIGKILL');
+      while (!said.stdout.includes('\n')) await wait(20);
+      expect(said).toEqual({
+        stdout: expect.stringMatching(/^Serving dist on http:\/\/127\.0\.0\.1:\d+ \(press Ctrl-C to stop\)\.\n$/),
+        stderr: `Note: worker process ${pid} ended (SIGKILL); starting another\n`,
+      });
+      expect(workersOf(child.pid)).toHaveLength(2);
+      const port = Number(/:(\d+) /.exec(said.stdout)?.[1]);
+      expect((await sendTo(port)('GET', '/runes/v1/blocks/5/activity')).status).toBe(200);
+      child.kill('SIGTERM');
+      expect(await once(child, 'exit')).toEqual([0, null]);
+    });
+  });
+
+  it('serves from a folder with a space in its name, with --workers too', async () => {
+    const work = workFolder();
+    await run('build', [], work);
+    const copy = join(temporaryFolder(), 'a folder');
+    for (const name of ['scripts', 'src', 'package.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    const child = spawn(process.execPath, [join(copy, 'scripts/run.cjs'), 'serve', '--port', '0', '--workers', '2'], { cwd: work });
+    const exit = once(child, 'exit');
+    const line = await Promise.race([once(child.stdout, 'data'), exit]);
+    child.kill('SIGTERM');
+    expect([String(line), await exit]).toEqual([expect.stringMatching(/^Serving dist on /), [0, null]]);
+  });
+});

@@ -1,0 +1,43 @@
+/** Tests builds whose standard output is closed or cannot be written. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeFiles } from '../../support/build.ts';
+import { ROOT, run, start } from '../../support/cli.ts';
+import { ndjson, record } from '../../support/records.ts';
+
+/** Returns a folder with one valid input file. */
+function workFolder(): string {
+  const work = temporaryFolder();
+  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
+  return work;
+}
+
+describe('npm run build', () => {
+  it('continues when the reader of its output is gone', async () => {
+    const work = workFolder();
+    const child = start('build', ['--input', 'input'], work);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect((await run('verify', [], work)).code).toBe(0);
+  });
+
+  it.skipIf(!existsSync('/dev/full'))('continues when its log cannot be written, and says so in the requested format', async () => {
+    const work = workFolder();
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [join(ROOT, 'scripts/run.cjs'), 'build', '--log', 'json'], {
+      cwd: work,
+      stdio: ['ignore', full, 'pipe'],
+    });
+    closeSync(full);
+    const said: string[] = [];
+    child.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+    expect(await once(child, 'close')).toEqual([3, null]);
+    const message = expect.stringMatching(/^cannot write to standard output \(ENOSPC: .*\); the command continues$/);
+    expect(JSON.parse(said.join(''))).toEqual({ level: 'error', event: 'error', message, details: [], exitCode: 3 });
+    expect((await run('verify', [], work)).code).toBe(0);
+  });
+});

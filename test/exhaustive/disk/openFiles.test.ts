@@ -1,0 +1,46 @@
+/**
+ * Runs builds with a low limit of open files. Each build must succeed or name the error, and the next build must
+ * complete the output.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
+import { ROOT } from '../../support/cli.ts';
+import { ndjson, record } from '../../support/records.ts';
+
+describe('too many open files', () => {
+  it.skipIf(process.platform === 'win32')('are named, whichever file exceeds the limit, and the next build is complete', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 500 }, (_, i) => record(5, i))) });
+    const run = async (limit: number, args: readonly string[]): Promise<readonly [number | null, string]> => {
+      const command = ['-c', `ulimit -n ${limit} && exec "$@"`, 'sh', process.execPath, join(ROOT, 'scripts/run.cjs'), 'build', ...args];
+      const child = spawn('sh', command, { cwd: work, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
+      let text = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      const [code] = (await once(child, 'close')) as [number | null];
+      return [code, text];
+    };
+    // Fills the cache of tsx before the limited builds, because compiling starts a process, which opens files.
+    expect(await run(1000, ['--input', 'in', '--out', 'warm', '--cache', 'warm-cache'])).toEqual([0, expect.anything()]);
+    // Node itself needs about 20 open files. With fewer it cannot start, and the error is not from this program.
+    let least = 16;
+    while ((await run(least, ['--help']))[0] !== 0) least += 1;
+    let failures = 0;
+    for (let limit = least; limit < least + 10; limit += 2) {
+      const [code, text] = await run(limit, ['--input', 'in', '--out', 'out', '--cache', 'cache']);
+      if (code === 0) continue;
+      failures += 1;
+      expect([limit, code, text], text).toEqual([limit, 3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
+      expect(text).not.toContain('unexpected');
+      expect(text).toContain('ulimit -n');
+    }
+    expect(failures).toBeGreaterThan(0);
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], cache: join(work, 'cache') });
+    rmSync(join(work, 'cache'), { recursive: true });
+    await testBuild(join(work, 'fresh'), { inputs: [join(work, 'in')] });
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'fresh')));
+  });
+});

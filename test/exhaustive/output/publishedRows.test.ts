@@ -1,0 +1,307 @@
+/** Tests published rows: their files, their list, and verification. rowsBuilds.test.ts tests incremental builds. */
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rowsIndex } from '../../../src/contract/rowsSchemas.ts';
+import { int, literal, Store } from '../../../src/duckdb/store.ts';
+import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../../src/pages/filePaths.ts';
+import { DIALECTS, LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
+import { NODE_LEDGER, RUNES } from '../../../src/rows/rowsForm.ts';
+import { rowsIndexFile } from '../../../src/rows/rowsIndex.ts';
+import { CONFORMANCE_INPUTS, RecordingLog, rowsOf, temporaryFolder, testBuild, treeOfRecords, writeFiles } from '../../support/build.ts';
+import { built, chain, published } from '../../support/builtRows.ts';
+import { FakeNode } from '../../support/fakeNode.ts';
+import { check } from '../../support/outputs.ts';
+import { testPull } from '../../support/pull.ts';
+import { ndjson, record } from '../../support/records.ts';
+import { memoryOf } from '../../support/runeChains.ts';
+
+const work = temporaryFolder();
+let store: Store;
+beforeAll(async () => {
+  store = await Store.open({ memoryLimit: '500MB', threads: 2, scratch: join(work, 'scratch') });
+});
+afterAll(() => store.close());
+
+const manifestOf = (out: string) =>
+  JSON.parse(readFileSync(join(out, MANIFEST_PATH), 'utf8')) as { rows?: { index: string; sha256: string } };
+const indexOf = (out: string) => rowsIndex.parse(JSON.parse(readFileSync(join(out, manifestOf(out).rows?.index ?? ''), 'utf8')));
+const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
+const cells = (rows: readonly Record<string, unknown>[], columns: readonly string[]) =>
+  rows.map((row) => `${JSON.stringify(columns.map((column) => row[column] ?? null))}\n`).join('');
+const columnsOf = ({ fields }: typeof RUNES) => fields.map(({ column }) => column);
+
+describe('published rows', () => {
+  it('are ledger rows in files of a hundred settled blocks, with a list that anyone can compute', async () => {
+    const { out, folder } = await built();
+    const index = indexOf(out);
+    const rows = memoryOf(chain).rows.map((row) => ({ ...row, amount: row.amount === null ? null : String(row.amount) }));
+    const heights = [...new Set(rows.map(({ block_height }) => block_height))];
+    const ranges = heights.map((height) => (height < 200 ? [height - (height % 100), height - (height % 100) + 99] : [height, height]));
+    expect(index.files.map(({ first, last }) => [first, last])).toEqual([...new Map(ranges.map((range) => [`${range}`, range])).values()]);
+    expect([index.network, index.spent, index.tip]).toEqual(['regtest', true, { height: 214, hash: chain[214]?.hash }]);
+    expect(index.sources).toEqual([{ rules: 'ord', blocks: [[0, 214]] }]);
+    for (const file of index.files) {
+      const path = join(out, rowFilePath(file.first, file.last, file.sha256));
+      expect([readFileSync(path).length, sha256(readFileSync(path))]).toEqual([file.bytes, file.sha256]);
+      const expected = rows
+        .filter(({ block_height: height }) => height >= file.first && height <= file.last)
+        .sort((a, b) => a.block_height - b.block_height || b.tx_index - a.tx_index || b.event_index - a.event_index);
+      expect([file.rows, file.digest]).toEqual([expected.length, sha256(cells(expected, columnsOf(NODE_LEDGER)))]);
+      expect(await rowsOf(`FROM '${path}'`, store)).toEqual(expected);
+    }
+    const runes = await rowsOf(`FROM '${join(out, rowRunesPath(index.runes.sha256))}'`, store);
+    expect([index.runes.rows, index.runes.digest]).toEqual([runes.length, sha256(cells(runes, columnsOf(RUNES)))]);
+    expect(Object.keys(published(out))).toHaveLength(index.files.length + 2);
+    await check(out);
+    // A build must accept a copy of the folder `rows` as its input.
+    cpSync(join(out, 'rows'), join(folder, 'copy'), { recursive: true });
+    await testBuild(join(folder, 'again'), { inputs: [join(folder, 'copy')], parquet: true });
+    const { sources: _, network: __, tip: ___, ...rest } = index;
+    expect(indexOf(join(folder, 'again'))).toMatchObject(rest);
+    const [path = ''] = Object.keys(published(out)).filter((one) => one.includes('100-199'));
+    const copy = join(folder, 'copy', basename(path));
+    writeFileSync(copy, readFileSync(copy).fill(1, 30, 40));
+    await expect(testBuild(join(folder, 'damaged'), { inputs: [join(folder, 'copy')], parquet: true })).rejects.toThrow(
+      /100-199.* is (damaged|broken)/,
+    );
+  });
+
+  it('are the same bytes in every layout, dialect and number of threads; text of any kind has a digest', async () => {
+    const { folder, out, input } = await built();
+    for (const [i, options] of [
+      { layout: LAYOUTS[1] },
+      { dialect: DIALECTS[1], threads: 4 },
+      { layout: LAYOUTS[1], dialect: DIALECTS[1], threads: 2, memoryLimit: '200MB' },
+    ].entries()) {
+      await testBuild(join(folder, `${i}`), { inputs: [input], parquet: true, ...options });
+      expect(published(join(folder, `${i}`)), JSON.stringify(options)).toEqual(published(out));
+    }
+    const [ledger = '', runes = ''] = CONFORMANCE_INPUTS.map((path) => readFileSync(path, 'utf8'));
+    const odd = '"a ""quote"", a\\backslash\tand\u0001 ☃"';
+    const [header = '', first = '', ...others] = ledger.trimEnd().split('\n');
+    const columns = header.split(',');
+    const changed = first.split(',').map((cell, i) => (columns[i] === 'address' ? odd : cell));
+    writeFiles(folder, { 'odd/ledger.csv': [header, changed.join(','), ...others].join('\n'), 'odd/runes.csv': runes });
+    const { manifest } = await testBuild(join(folder, 'odd-out'), { inputs: [join(folder, 'odd')], parquet: true });
+    const index = indexOf(join(folder, 'odd-out'));
+    expect(index.spent).toBe(false);
+    for (const file of index.files) {
+      const rows = await rowsOf(`FROM '${join(folder, 'odd-out', rowFilePath(file.first, file.last, file.sha256))}'`, store);
+      expect(file.digest).toBe(sha256(cells(rows, columnsOf(NODE_LEDGER).slice(0, -1))));
+    }
+    expect(index.files.reduce((sum, { rows }) => sum + rows, 0)).toBe(manifest.records + (manifest.left_out?.rows ?? 0));
+    await check(join(folder, 'odd-out'));
+  });
+
+  it('are copies of the files that a pull from a node wrote, and equal rows written by other means', async () => {
+    const [to, out, other] = [temporaryFolder(), join(temporaryFolder(), 'out'), join(temporaryFolder(), 'out')];
+    const node = await FakeNode.start(chain, { network: 'regtest' });
+    await testPull(`core:${node.url}`, to, { confirmations: 100 });
+    await node.close();
+    await testBuild(out, { inputs: [to], parquet: true });
+    // With 100 confirmations, the pull has settled only the first hundred blocks, so only their file is a copy. The
+    // pull's table of runes is not copied, because it lacks symbols, which builds add.
+    const [first, second] = ['0-99', '100-199'].map(
+      (range) => Object.keys(published(out)).find((path) => path.startsWith(`rows/${range}-`)) ?? '',
+    );
+    expect(readFileSync(join(out, first ?? '')).equals(readFileSync(join(to, 'pulled/0/0-99.parquet')))).toBe(true);
+    expect([existsSync(join(out, second ?? '')), existsSync(join(to, 'pulled/0/100-199.parquet'))]).toEqual([true, false]);
+    const { input } = await built();
+    // Copies the pull's list of blocks, which also has the hashes of lower blocks.
+    cpSync(join(to, 'pulled/blocks.json'), join(input, 'blocks.json'));
+    await testBuild(other, { inputs: [input], parquet: true });
+    expect(published(out)).toEqual(published(other));
+    // The range starts and ends in the middle of input files, so the build writes new files instead of copying them.
+    await testBuild(out, { inputs: [to], parquet: true, blocks: { from: 50, to: 120 } });
+    await check(out);
+    const { low, high } = await store.row(`SELECT min(block_height) AS low, max(block_height) AS high FROM '${out}/rows/*-*-*.parquet'`, {
+      low: int,
+      high: int,
+    });
+    expect([low >= 50, high <= 120]).toEqual([true, true]);
+  });
+
+  it('are missing without the flag, and for input without ledger rows, and the summary says so', async () => {
+    const { out, input, build } = await built({ parquet: false });
+    expect([published(out), manifestOf(out).rows]).toEqual([{}, undefined]);
+    expect(readFileSync(join(out, 'index.html'), 'utf8')).not.toContain('Parquet');
+    await build({ parquet: true });
+    expect(readFileSync(join(out, 'index.html'), 'utf8')).toContain(manifestOf(out).rows?.index);
+    expect(Object.keys(published(out)).length).toBeGreaterThan(3);
+    writeFiles(input, { 'more.ndjson': ndjson([record(300, 1)]) });
+    const log = new RecordingLog();
+    await testBuild(out, { inputs: [input], parquet: true, log });
+    expect([published(out), manifestOf(out).rows]).toEqual([{}, undefined]);
+    expect(log.summaryRows.get('rows')).toMatch(/^not published: some input files are not ledgers/);
+  });
+});
+
+describe('verification', () => {
+  let whole: string;
+  /** The same rows in a mirror that also has lists of outputs. */
+  let listed: string;
+  beforeAll(async () => {
+    whole = (await built()).out;
+    listed = (await built({ layout: 'archive', lists: true })).out;
+  });
+
+  /** Returns the findings of verification after `damage` has changed a copy. */
+  async function findings(damage: (out: string) => void | Promise<void>, of = whole): Promise<readonly string[]> {
+    const out = join(temporaryFolder(), 'out');
+    cpSync(of, out, { recursive: true });
+    await damage(out);
+    const error = await check(out).catch((e: Error) => e);
+    return error instanceof Error ? ((error as { details?: readonly string[] }).details ?? [error.message]) : [];
+  }
+
+  /** Rewrites the rows in a file, and changes the list and the manifest to match, as a skilled liar would. */
+  const rewrite = (select: (file: string) => string) => async (out: string) => {
+    const index = indexOf(out);
+    const file = index.files.find(({ first }) => first === 100)!;
+    const path = join(out, rowFilePath(file.first, file.last, file.sha256));
+    await store.run(`COPY (${select(literal(path))}) TO ${literal(`${path}.new.parquet`)} (FORMAT parquet)`);
+    const bytes = readFileSync(`${path}.new.parquet`);
+    const rows = await rowsOf(`FROM '${path}.new.parquet'`, store);
+    rmSync(path);
+    rmSync(`${path}.new.parquet`);
+    const changed = {
+      ...file,
+      rows: rows.length,
+      bytes: bytes.length,
+      sha256: sha256(bytes),
+      digest: sha256(cells(rows, columnsOf(NODE_LEDGER))),
+    };
+    writeFileSync(join(out, rowFilePath(100, 199, changed.sha256)), bytes);
+    replaceIndex(out, { ...index, files: index.files.map((one) => (one === file ? changed : one)) });
+  };
+  const replaceIndex = (out: string, index: ReturnType<typeof indexOf>) => {
+    const manifest = manifestOf(out);
+    rmSync(join(out, manifest.rows?.index ?? ''));
+    const made = rowsIndexFile(index);
+    writeFileSync(join(out, made.path), made.content);
+    const text = JSON.stringify({ ...manifest, rows: { index: made.path, sha256: made.sha256 } }, null, 2);
+    writeFileSync(join(out, MANIFEST_PATH), `${text}\n`);
+    for (const path of ['index.html', 'openapi.json'].map((name) => join(out, name)))
+      writeFileSync(path, readFileSync(path, 'utf8').replace(manifest.rows?.index ?? '', made.path));
+  };
+
+  it('finds nothing in the builds of this program, nor in the same rows written by others', async () => {
+    expect(await findings(() => undefined)).toEqual([]);
+    for (const of of [whole, listed])
+      expect(
+        await findings(
+          rewrite((file) => `FROM ${file}`),
+          of,
+        ),
+      ).toEqual([]);
+  });
+
+  const one = (column: string, value: string) => (file: string) =>
+    `SELECT * REPLACE ((CASE WHEN (block_height, tx_index, event_index) = (SELECT (block_height, tx_index, event_index) FROM ${file} WHERE operation = 'receive' LIMIT 1)
+      THEN ${value} ELSE "${column}" END) AS "${column}") FROM ${file}`;
+  it.each<[string, (file: string) => string]>(
+    [
+      ...Object.entries({
+        rune_id: `'1:0'`,
+        address: `'x'`,
+        receiver_address: `'x'`,
+        amount: `amount || '1'`,
+        operation: `'burn'`,
+        tx_id: `repeat('a', 64)`,
+      }),
+      ...Object.entries({ block_hash: `repeat('b', 64)`, output: '"output" + 1', timestamp: '1', rune_id_unknown: `'9:9'` }),
+    ].map(([column, value]): [string, (file: string) => string] => [`another ${column}`, one(column.replace('_unknown', ''), value)]),
+  )('finds %s', async (_, select) => {
+    expect(
+      (await findings(rewrite(select))).some((finding) => /its rows of block 1[0-9]{2} are not the records of the pages/.test(finding)),
+    ).toBe(true);
+  });
+
+  it.each<[string, (file: string) => string, RegExp]>([
+    ['a row too few', (file) => `FROM ${file} LIMIT 20`, /are not the records of the pages|no file has the rows of block/],
+    [
+      'a row twice',
+      (file) => `FROM ${file} UNION ALL (FROM ${file} LIMIT 1) ORDER BY block_height, tx_index DESC, event_index DESC`,
+      /not sorted/,
+    ],
+    ['rows in another order', (file) => `FROM ${file} ORDER BY tx_index`, /not sorted/],
+    ['another type', (file) => `SELECT * REPLACE (output::INTEGER AS output) FROM ${file}`, /unexpected columns/],
+    ['another column', (file) => `SELECT *, 1 AS mine FROM ${file}`, /unexpected columns/],
+    ['a column too few', (file) => `SELECT * EXCLUDE (spent) FROM ${file}`, /unexpected columns/],
+    [
+      'rows of another file',
+      (file) =>
+        `FROM ${file} UNION ALL SELECT * REPLACE (500 AS block_height) FROM ${file} WHERE block_height = (SELECT max(block_height) FROM ${file})`,
+      /has [0-9]+ rows of other blocks/,
+    ],
+  ])('finds %s', async (_, select, expected) => {
+    expect(await findings(rewrite(select))).toEqual(expect.arrayContaining([expect.stringMatching(expected)]));
+  });
+
+  // A transaction that spends several outputs.
+  const spent = (change: string) => (file: string) =>
+    `SELECT * REPLACE (CASE WHEN spent = (SELECT max(spent) FROM ${file} WHERE contains(spent, ',')) THEN ${change} ELSE spent END AS spent) FROM ${file}`;
+  it.each<[string, (file: string) => string, RegExp]>([
+    [
+      'no spent outputs',
+      (file) => `SELECT * REPLACE (NULL::VARCHAR AS spent) FROM ${file}`,
+      /[0-9]+ transactions send runes, but spend no output/,
+    ],
+    ['a spent output too few', spent(`spent[strpos(spent, ',') + 1:]`), /wrong about whether, when or by whom the output/],
+    ['a spent output twice', spent(`spent || ',' || spent`), /wrong about whether, when or by whom the output/],
+    ['another address of a spent output', spent(`spent || 'x'`), /wrong about whether, when or by whom the output/],
+    ['a spent output that never was', spent(`spent || ',${'ab'.repeat(32)}:0:x'`), /wrong about whether, when or by whom the output/],
+  ])('finds %s', async (_, select, expected) => {
+    expect(await findings(rewrite(select), listed)).toEqual(expect.arrayContaining([expect.stringMatching(expected)]));
+  });
+
+  const some = (out: string, begin: string) =>
+    join(out, Object.keys(published(out)).find((path) => path.startsWith(`rows/${begin}`)) ?? '');
+  it.each<[string, (out: string) => void, RegExp]>([
+    ['a file that is gone', (out) => rmSync(some(out, '100-')), /100-199-.* is missing/],
+    ['a file that is none', (out) => writeFileSync(some(out, '100-'), 'PAR1'), /rows\/.*: /],
+    ['runes that are gone', (out) => rmSync(some(out, 'runes-')), /rows\/runes-.* is missing/],
+    ['damage', (out) => writeFileSync(some(out, '100-'), readFileSync(some(out, '100-')).fill(0, 900, 1200)), /rows\/(?:index|100-199)-/],
+    ['another list', (out) => writeFileSync(some(out, 'index-'), '{}'), /rows\/index-.*:/],
+    ['a list that is gone', (out) => rmSync(some(out, 'index-')), /rows\/index-/],
+    [
+      'a list without a file',
+      (out) => replaceIndex(out, { ...indexOf(out), files: indexOf(out).files.slice(1) }),
+      /no file has the rows of block/,
+    ],
+    [
+      'another digest of rows',
+      (out) => replaceIndex(out, { ...indexOf(out), files: indexOf(out).files.map((file) => ({ ...file, digest: '1'.repeat(64) })) }),
+      /is not the list that a build makes/,
+    ],
+    ['other sources', (out) => replaceIndex(out, { ...indexOf(out), sources: [] }), /is not the list that a build makes/],
+    [
+      'a file too many',
+      (out) => cpSync(some(out, '100-'), join(out, 'rows/700-799-0123456789abcdef.parquet')),
+      /^rows\/700.* is not part of this build$/,
+    ],
+    [
+      'a stranger',
+      (out) => writeFileSync(join(out, 'rows/mine.txt'), ''),
+      /^rows\/mine.txt is not part of this build; builds do not remove it/,
+    ],
+  ])('finds %s', async (_, damage, finding) => {
+    expect(await findings(damage)).toEqual(expect.arrayContaining([expect.stringMatching(finding)]));
+  });
+});
+
+it('rows of unknown runes are published, and verification counts them', async () => {
+  const [out, input] = [join(work, 'unknown'), join(work, 'unknown-in')];
+  const [ledger = '', runes = ''] = CONFORMANCE_INPUTS.map((path) => readFileSync(path, 'utf8'));
+  const lines = runes.trimEnd().split('\n');
+  writeFiles(input, { 'ledger.csv': ledger, 'runes.csv': lines.filter((_, i) => i !== 1).join('\n') });
+  const { manifest } = await testBuild(out, { inputs: [input], parquet: true });
+  expect(manifest.left_out?.rows).toBeGreaterThan(0);
+  await check(out);
+  const copy = join(work, 'unknown-copy');
+  cpSync(join(out, 'rows'), copy, { recursive: true });
+  await testBuild(join(work, 'unknown-again'), { inputs: [copy], parquet: true });
+  expect(treeOfRecords(join(work, 'unknown-again'))).toEqual(treeOfRecords(out));
+});

@@ -1,0 +1,87 @@
+/** Follows the steps for operators in README.md and docs/quickstart.md, with each kind of source. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { manifest } from '../../../src/contract/schemas.ts';
+import { CONFORMANCE, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
+import { run, runProcess } from '../../support/cli.ts';
+import { FakeNode } from '../../support/fakeNode.ts';
+import { codeBlocksOf } from '../../support/pages.ts';
+import { copyIn, SCHEMA, startPostgres } from '../../support/postgres.ts';
+import { ndjson, record } from '../../support/records.ts';
+import { extended } from '../../support/runeChains.ts';
+import { randomFor } from '../../support/seed.ts';
+import { startServer } from '../../support/server.ts';
+
+/** Returns the npm scripts that the shell blocks of a page call, with their arguments. */
+const callsOf = (page: string) =>
+  codeBlocksOf(page)
+    .filter(({ label }) => label === 'sh')
+    .flatMap(({ text }) => [...text.matchAll(/npm run (\w+)(?: -- ([^#&\n]*))?/g)])
+    .map(([, script = '', args = '']) => [script, ...args.trim().split(/ +/).filter(Boolean)]);
+
+const next = randomFor('operator');
+
+/**
+ * Functions that start each kind of source. Each returns the address that the documents use, and a function that stops
+ * the source.
+ */
+const SOURCES = {
+  'core:http://127.0.0.1:8332': async () => {
+    const node = await FakeNode.start(
+      extended([], 20, (below: number) => Math.floor(next() * below)),
+      { network: 'regtest' },
+    );
+    return { url: `core:${node.url}`, close: () => node.close() };
+  },
+  'postgres://user@host/runes': async () => {
+    const database = await startPostgres();
+    await database.sql.query(SCHEMA);
+    for (const table of ['runes', 'ledger']) await copyIn(database.sql, table, readFileSync(join(CONFORMANCE, `${table}.csv`)));
+    return { url: database.url, close: () => database.close() };
+  },
+  'https://host': async () => {
+    const work = temporaryFolder();
+    const dist = join(work, 'dist');
+    writeFiles(work, { 'a.ndjson': ndjson([5, 6, 7, 8, 9].map((height) => record(height, 1))) });
+    await testBuild(dist, { inputs: [join(work, 'a.ndjson')] });
+    const host = await startServer(dist);
+    return { url: `http://127.0.0.1:${host.port}`, close: () => host.close() };
+  },
+} as const;
+
+it.each(Object.entries(SOURCES))('README.md: a mirror from %s', async (address, start) => {
+  const calls = callsOf('README.md');
+  const pull = calls.find(([script, ...args]) => script === 'pull' && args.includes(address)) ?? [];
+  const builds = calls.filter(([script, ...args]) => script === 'build' && args.includes('input/pulled'));
+  expect([pull.length > 2, builds.length, calls.some(([script]) => script === 'verify')]).toEqual([true, 1, true]);
+  const [work, source] = [temporaryFolder(), await start()];
+  try {
+    for (const [script = '', ...args] of [pull, ...builds, ['verify']]) {
+      const given = args.map((arg) => arg.replace(address, source.url));
+      // The records of the database are invented and do not add up, so verification must print a note.
+      const isNoted = script === 'verify' && address.startsWith('postgres:');
+      const stderr = isNoted ? expect.stringMatching(/^Note: the records of \d+ runes do not add up: .*\n$/) : '';
+      expect(await runProcess(script, given, work)).toMatchObject({ code: 0, stderr });
+    }
+  } finally {
+    await source.close();
+  }
+  const made = manifest.parse(JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')));
+  expect(made).toMatchObject({ dialect: 'hiro' });
+  expect([made.records > 0, made.sample]).toEqual([true, undefined]);
+});
+
+it('docs/quickstart.md: a window of another mirror', async () => {
+  const [work, source] = [temporaryFolder(), await SOURCES['https://host']()];
+  const calls = callsOf('docs/quickstart.md');
+  expect(calls.map(([script]) => script)).toEqual(['pull', 'build', 'verify']);
+  try {
+    for (const [script = '', ...args] of calls) {
+      const given = args.map((arg) => arg.replace('https://host', source.url));
+      expect(await run(script, given, work)).toMatchObject({ code: 0, stderr: '' });
+    }
+  } finally {
+    await source.close();
+  }
+});

@@ -1,0 +1,2 @@
+/** Runs the tests of etchings with tiny limits. */
+import '../../lists/etchings.test.ts';

@@ -1,0 +1,2 @@
+/** Runs the tests of the local server with tiny limits. */
+import '../../serve/server.test.ts';
