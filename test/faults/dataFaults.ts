@@ -296,7 +296,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/mirror/rows/rowsSource.ts',
     from: 'ours?.records ?? 0, ours?.digest',
     to: 'ours?.records ?? 1, ours?.digest',
-    test: 'exhaustive/rowsOfMirrors',
+    test: 'exhaustive/pull/rowsOfMirrors',
     only: 'begins with the first block',
   },
   {

@@ -7,14 +7,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ClassifiedOutput, MirrorOptions, OutputToClassify } from '../../src/serve/client/client.d.ts';
-import { FetchMirror } from '../../src/serve/fetchHost.ts';
-import { fileServer } from '../support/archives.ts';
-import { filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
-import { classify, Mirror } from '../support/bundledClient.ts';
-import { limitsWith } from '../support/limits.ts';
-import { fetchOver, KEY, signedFiles } from '../support/lyingHost.ts';
-import { writeRows } from '../support/nodeRows.ts';
+import type { ClassifiedOutput, MirrorOptions, OutputToClassify } from '../../../src/serve/client/client.d.ts';
+import { FetchMirror } from '../../../src/serve/fetchHost.ts';
+import { fileServer } from '../../support/archives.ts';
+import { filesBelow, temporaryFolder, testBuild } from '../../support/build.ts';
+import { classify, Mirror } from '../../support/bundledClient.ts';
+import { limitsWith } from '../../support/limits.ts';
+import { fetchOver, KEY, signedFiles } from '../../support/lyingHost.ts';
+import { writeRows } from '../../support/nodeRows.ts';
 import {
   airdrop,
   answerAbout,
@@ -25,9 +25,9 @@ import {
   modelOf,
   NO_HEIGHTS,
   outputsMade,
-} from '../support/outputStates.ts';
-import { memoryOf } from '../support/runeChains.ts';
-import { randomFor } from '../support/seed.ts';
+} from '../../support/outputStates.ts';
+import { memoryOf } from '../../support/runeChains.ts';
+import { randomFor } from '../../support/seed.ts';
 
 const LIES = Number(process.env['LIES'] ?? 60);
 const CHAINS = Number(process.env['CHAINS'] ?? 1);
