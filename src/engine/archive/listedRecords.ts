@@ -107,13 +107,18 @@ export async function readBlocks(
     columns('block_height BIGINT'),
     `SELECT block_height FROM ${blocks} ANTI JOIN ${input.blocks} USING (block_height)`,
   );
-  const isRead = (await store.number(`SELECT count(*) AS number FROM ${unread}`)) === 0;
-  const unchanged = isRead ? undefined : await input.readUnchanged(unread, state.runes);
-  const both = <Names extends ColumnTypes>(label: string, read: Table<Names>, others: Table<Names> | undefined) =>
+  const { others, ...range } = await store.row(
+    `SELECT (SELECT count(*) FROM ${unread}) AS others, coalesce(min(block_height), 0) AS first, coalesce(max(block_height), -1) AS last FROM ${blocks}`,
+    { others: int, first: int, last: int },
+  );
+  const unchanged = others === 0 ? undefined : await input.readUnchanged(unread, state.runes);
+  // The range lets DuckDB skip most of a Parquet file.
+  const both = <Names extends ColumnTypes>(label: string, read: Table<Names>, more: Table<Names> | undefined) =>
     store.view(
       label,
       read.columns,
-      `SELECT * FROM ${read} SEMI JOIN ${blocks} USING (block_height) ${others === undefined ? '' : `UNION ALL BY NAME SELECT * FROM ${others}`}`,
+      `SELECT * FROM (FROM ${read} WHERE ${isWithin(range)}) SEMI JOIN ${blocks} USING (block_height)
+       ${more === undefined ? '' : `UNION ALL BY NAME SELECT * FROM ${more} WHERE ${isWithin(range)}`}`,
     );
   return {
     kept: await both('level_records', input.kept, unchanged?.records),
