@@ -79,11 +79,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * returns freed memory to the system.
    */
   keptRecords: 200_000,
-  /**
-   * Maximum number of records of an input source that stays unsorted although the records of its blocks are scattered.
-   * Each batch of blocks scans such a source completely, so sorting a larger source saves time.
-   */
-  unsortedRecords: 200_000,
+  /** Maximum number of records that one query sorts and renders, unless a single block has more. */
+  servedAtOnce: 250_000,
   /**
    * Number of records after which a batch of complete blocks ends: about 5 MB of JSON. A build with several batches
    * writes them in threads.

@@ -62,3 +62,6 @@ export const readParquetSchema = (path: string): string => `parquet_schema(${pat
 
 /** Returns the SQL call of a table function that reads all rows of a folder (`writeRows` in store.ts). */
 export const readRows = (folder: string): string => `read_parquet(${pathLiteral(folder)} || '/*.parquet', hive_partitioning = false)`;
+
+/** Returns SQL like `readRows`, for rows that were written in parts. */
+export const readParts = (folder: string): string => `read_parquet(${pathLiteral(folder)} || '/*/*.parquet', hive_partitioning = false)`;

@@ -3,14 +3,14 @@ import { LEDGER_FIELDS, NODE_LEDGER_FIELDS } from '../contract/fields.ts';
 import type { Store } from '../duckdb/store.ts';
 import { columns, columnsOf, type Table, type TableWith } from '../duckdb/table.ts';
 import { isInRange } from './blockRange.ts';
-import { canonicalCell, canonicalSelect, RECORDS, type Records, SERVED_ORDER } from './canonicalRecordSql.ts';
-import { isClustered } from './clusteredRecords.ts';
+import { canonicalCell, canonicalSelect, RECORDS, type Records } from './canonicalRecordSql.ts';
 import { HELD, type InputReader } from './inputReader.ts';
 import { ledgerSelect } from './joinRunes.ts';
 import type { RawSource, Reading } from './rawSource.ts';
 import { FORMS_OF_ROWS, isLedger } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
+import { dividedRecords, scatteredRanges } from './scatteredRecords.ts';
 
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
@@ -80,15 +80,16 @@ interface Joinable {
 
 /** Joins the records of sources. Lists the files of each of `blocks`. The records may also be of other blocks. */
 async function joinSources(
-  { sources, runes, holds }: Joinable,
+  files: Joinable,
   blocks: TableWith<'block_height'>,
   recordsOf: typeof recordsInAnyOrder,
   reading: Reading,
 ): Promise<Pick<Activity, 'held' | 'notices'> & { readonly all: string }> {
   const { store } = reading;
+  const { sources, holds } = files;
   const relations: Records[] = [];
   const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
-  for (const source of direct) relations.push(await recordsOf(source, runes, reading, blocks));
+  for (const source of direct) relations.push(await recordsOf(source, files, reading, blocks));
   const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
   const held = await store.table('held', HELD, `SELECT * FROM ${holds} WHERE source IN (${ids.join(', ') || 'NULL'}) AND ${isIn(blocks)}`);
   const envelopes = sources.filter((s) => s.form === 'envelope');
@@ -148,21 +149,25 @@ async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_
 }
 
 /**
- * Returns a relation with the source's canonical records in the range. For Parquet files whose blocks are not
- * scattered, the relation is a view. For all other files it is a table, which is sorted if the blocks are scattered.
+ * Returns a relation with the source's canonical records in the range. For Parquet files, the relation is a view of them,
+ * and for all other files a table. If the blocks of a large source are scattered, it is a view of files in the store's
+ * folder. `holds` has the blocks of the source.
  */
-async function canonicalRecords(source: RawSource, runes: Runes | undefined, reading: Reading): Promise<Records> {
+async function canonicalRecords(source: RawSource, { runes, holds }: Joinable, reading: Reading): Promise<Records> {
   const { store } = reading;
   const select = selectOf(source, runes, reading);
-  const heights = `(SELECT ${canonicalCell(source, 'block_height')} AS block_height FROM ${source.relation})`;
-  if (source.isView && (await isClustered(heights, reading))) return store.view('canonical', RECORDS, select);
-  const table = await store.table('canonical', RECORDS, `${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
-  if (source.isView) return table;
-  if (!(reading.keepsRows && isLedger(source.form))) await store.run(`DROP TABLE ${source.relation}`);
-  if (await isClustered(`${table}`, reading)) return table;
-  const sorted = await store.table('canonical', RECORDS, `SELECT * FROM ${table} ORDER BY ${SERVED_ORDER}`);
-  await store.run(`DROP TABLE ${table}`);
-  return sorted;
+  const records = source.isView ? await store.view('canonical', RECORDS, select) : await store.table('canonical', RECORDS, select);
+  const heights = source.isView
+    ? `(SELECT ${canonicalCell(source, 'block_height')} AS block_height FROM ${source.relation})`
+    : `${records}`;
+  if (!source.isView && !(reading.keepsRows && isLedger(source.form))) await store.run(`DROP TABLE ${source.relation}`);
+  const ids = source.members.map(({ id }) => id).join(', ');
+  const blocks = `SELECT block_height, sum(records) AS records FROM ${holds} WHERE source IN (${ids}) GROUP BY block_height`;
+  const ranges = await scatteredRanges(blocks, heights, reading);
+  if (ranges === undefined) return records;
+  const parts = await dividedRecords(records, ranges, store);
+  if (!source.isView) await store.run(`DROP TABLE ${records}`);
+  return parts;
 }
 
 function selectOf(source: RawSource, runes: Runes | undefined, { range }: Reading): string {
@@ -173,7 +178,7 @@ function selectOf(source: RawSource, runes: Runes | undefined, { range }: Readin
 /** Like `canonicalRecords`, for records that are not rendered. Of files that are no Parquet, takes only `blocks`. */
 async function recordsInAnyOrder(
   source: RawSource,
-  runes: Runes | undefined,
+  { runes }: Joinable,
   reading: Reading,
   blocks: TableWith<'block_height'>,
 ): Promise<Records> {

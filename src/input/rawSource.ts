@@ -31,7 +31,7 @@ export interface Reading {
   readonly known: KnownInput;
   /** Blocks of the build. Undefined for all blocks. */
   readonly range: BlockRange | undefined;
-  readonly limits: Pick<WorkLimits, 'filesPerScan' | 'keptInput' | 'keptRecords' | 'listedAtOnce' | 'sortedAtOnce' | 'unsortedRecords'>;
+  readonly limits: Pick<WorkLimits, 'filesPerScan' | 'keptInput' | 'keptRecords' | 'listedAtOnce' | 'sortedAtOnce' | 'servedAtOnce'>;
   readonly scratch: string;
   readonly store: Store;
   readonly progress: ReadProgress;

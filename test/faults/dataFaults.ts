@@ -87,9 +87,9 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'ids without room for their bytes',
     file: 'src/engine/render/servedOrder.ts',
-    from: 'Math.max(end, this.ranks.length * (TX_ID_LENGTH / 2))',
-    to: 'Math.min(end, this.ranks.length * (TX_ID_LENGTH / 2))',
-    test: 'engine/assembler',
+    from: 'Math.max(end, this.room * (TX_ID_LENGTH / 2))',
+    to: 'Math.min(end, this.room)',
+    test: 'engine/servedOrder',
   },
   {
     name: 'a spooled block one byte too long',
@@ -145,9 +145,24 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'records of a block that was not counted',
     file: 'src/engine/render/servedOrder.ts',
-    from: '    if (block === undefined) throw new Error(`unexpected',
-    to: '    if (block !== undefined) throw new Error(`unexpected',
-    test: 'engine/assembler',
+    from: 'if (block === undefined || heights[row] !== block.height) this',
+    to: 'if (block === undefined) this',
+    test: 'engine/servedOrder',
+  },
+  {
+    name: 'a range of blocks that ends with its first block',
+    file: 'src/engine/render/renderBatches.ts',
+    from: '{ first: last.first, last: height }',
+    to: '{ first: last.first, last: last.last }',
+    test: 'engine/servedOrder',
+  },
+  {
+    name: 'a scattered source that is not divided',
+    file: 'src/input/scatteredRecords.ts',
+    from: 'return overlaps <= MOST_RANGES',
+    to: 'return overlaps >= MOST_RANGES',
+    test: 'exhaustive/input/scattered',
+    only: 'are scattered or not',
   },
   {
     name: 'a list with one record that is not removed',

@@ -1,8 +1,4 @@
-/**
- * Assembles records that arrive in any order into complete blocks in served order: the last record of a block comes
- * first. In most input, the records of a block are adjacent, so only one batch is in memory. Records that arrive in
- * served order are not sorted or copied.
- */
+/** Cuts records in served order, in which the last record of a block comes first, into batches of complete blocks. */
 import { blockDigest } from '../../contract/blockDigest.ts';
 import type { Blobs } from '../../duckdb/columns.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
@@ -47,8 +43,6 @@ export interface Arrivals {
   readonly count: number;
   readonly heights: Float64Array;
   readonly txIndexes: Float64Array;
-  /** Position of the record in its transaction. Records are served by descending position. */
-  readonly ords: Float64Array;
   readonly operations: Uint8Array;
   /** TX_ID_LENGTH hex digits without prefix; undefined in layout `archive`. */
   readonly txIds: Blobs | undefined;
@@ -67,254 +61,135 @@ export type SpareBuffers = Uint8Array<ArrayBuffer>[];
 /** Average size of a record's JSON in bytes, from which the first size of a buffer is computed. */
 const USUAL_RECORD_BYTES = 560;
 
-/** Collects arriving records until the caller can take complete blocks as a batch. */
-export class Assembler {
-  readonly #expected: ReadonlyMap<number, ExpectedBlock>;
+/** Cuts the records of `expected` blocks into batches. Both must be in the same order: heights ascending. */
+export class BlockCutter {
   /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch has only complete blocks. */
   readonly #room: number;
-  /**
-   * Incomplete blocks by height. `missing` is the number of records that have not arrived. `rank` numbers blocks in the
-   * order in which their first records arrive.
-   */
-  readonly #open = new Map<number, { rank: number; missing: number }>();
-  #current = { height: Number.NaN, rank: 0, missing: 0 };
-  #complete: { rank: number; block: ExpectedBlock }[] = [];
-  /** True when a batch can be taken without copying, because no incomplete block has records. */
-  isWhole = false;
-  #completeRecords = 0;
-  #nextRank = 0;
-  #left: number;
-  #records: RecordColumns;
+  /** Index of the current block in `expected`, and number of its records that have arrived. */
+  #at = 0;
+  #arrived = 0;
+  #lastTx = Number.NaN;
+  #open: OpenBatch;
 
   /** `batchRecords` is the minimum number of records in a batch, except the last. Takes buffers from `spare`. */
   constructor(
-    expected: readonly ExpectedBlock[],
+    private readonly expected: readonly ExpectedBlock[],
     private readonly batchRecords: number,
     private readonly spare: SpareBuffers = [],
   ) {
-    this.#expected = new Map(expected.map((block) => [block.height, block]));
-    this.#left = expected.length;
     const all = expected.reduce((sum, block) => sum + block.records, 0);
     const largest = expected.reduce((most, block) => Math.max(most, block.records), 0);
     this.#room = Math.min(batchRecords + largest, all);
-    this.#records = new RecordColumns(this.#room, spare.pop());
+    this.#open = new OpenBatch(this.#room, spare.pop());
   }
 
-  /**
-   * Adds records from row `from` on. Stops at the end, or as soon as a batch can be taken without copying (`isWhole`).
-   * Returns the next row. Throws when a block is unknown or has more records than expected.
-   */
-  add(arrivals: Arrivals, from: number): number {
+  /** Adds records, and yields complete batches. Throws if a block has another number of records than expected. */
+  *add(arrivals: Arrivals): Generator<Batch> {
     const { heights, count } = arrivals;
-    this.isWhole = false;
-    for (let row = from; row < count && !this.isWhole; ) {
-      const height = heights[row] ?? Number.NaN;
-      if (height !== this.#current.height) this.#turnTo(height);
-      const current = this.#current;
-      if (current.missing === 0) throw new Error(`block ${height} has more records than were counted`);
+    for (let row = 0; row < count; ) {
+      const block = this.expected[this.#at];
+      if (block === undefined || heights[row] !== block.height) this.#fail(heights[row]);
+      const most = Math.min(count, row + block.records - this.#arrived);
       let end = row + 1;
-      while (end < count && heights[end] === height && end - row < current.missing) end += 1;
-      this.#records.add(arrivals, row, end, current.rank);
-      current.missing -= end - row;
-      from = end;
+      while (end < most && heights[end] === block.height) end += 1;
+      this.#addRows(arrivals, row, end);
+      this.#arrived += end - row;
       row = end;
-      if (current.missing === 0) this.#end(height, current.rank);
-    }
-    return from;
-  }
-
-  #end(height: number, rank: number): void {
-    const block = this.#blockAt(height);
-    this.#open.delete(height);
-    this.#complete.push({ rank, block });
-    this.#completeRecords += block.records;
-    this.#left -= 1;
-    this.isWhole = this.#completeRecords >= this.batchRecords && this.#completeRecords === this.#records.count;
-  }
-
-  /**
-   * True when a batch can be taken. If other blocks are still incomplete, `take` copies their records to the next
-   * batch.
-   */
-  get isReady(): boolean {
-    return this.#completeRecords >= this.batchRecords || (this.#left === 0 && this.#complete.length > 0);
-  }
-
-  /** Returns the complete blocks as a batch. Records of incomplete blocks stay. */
-  take(): Batch {
-    const records = this.#records;
-    const complete = this.#complete.sort((a, b) => a.rank - b.rank);
-    this.#complete = [];
-    this.#records = new RecordColumns(this.#room, this.spare.pop());
-    let chosen: number[] | undefined;
-    if (this.#completeRecords < records.count) {
-      const ranks = new Set(complete.map(({ rank }) => rank));
-      chosen = [];
-      for (let i = 0; i < records.count; i += 1) {
-        if (ranks.has(records.ranks[i] ?? 0)) chosen.push(i);
-        else this.#records.copy(records, i);
+      if (this.#arrived < block.records) continue;
+      this.#open.end(block);
+      [this.#at, this.#arrived, this.#lastTx] = [this.#at + 1, 0, Number.NaN];
+      if (this.#open.count >= this.batchRecords || this.#at === this.expected.length) {
+        yield this.#open.batch();
+        this.#open = new OpenBatch(this.#at < this.expected.length ? this.#room : 0, this.spare.pop());
       }
     }
-    this.#completeRecords = 0;
-    return batchOf(records, chosen, complete);
   }
 
-  /** Throws when a block has fewer records than were counted, for example because its file changed meanwhile. */
+  /** Must be called after the last record. Throws if a block has fewer records than expected. */
   finish(): void {
-    if (this.#left > 0) throw new Error(`${this.#left} block(s) have fewer records than were counted, first ${[...this.#open.keys()][0]}`);
+    if (this.#at < this.expected.length) this.#fail(undefined);
   }
 
-  #blockAt(height: number): ExpectedBlock {
-    const block = this.#expected.get(height);
-    if (block === undefined) throw new Error(`unexpected records of block ${height}, which was not counted`);
-    return block;
-  }
-
-  #turnTo(height: number): void {
-    let open = this.#open.get(height);
-    if (open === undefined) {
-      open = { rank: this.#nextRank, missing: this.#blockAt(height).records };
-      this.#nextRank += 1;
-      this.#open.set(height, open);
+  #addRows(arrivals: Arrivals, from: number, to: number): void {
+    for (let row = from; row < to; row += 1) {
+      const txIndex = arrivals.txIndexes[row] ?? 0;
+      if (txIndex !== this.#lastTx) this.#open.beginTransaction(arrivals.txIds, row);
+      this.#lastTx = txIndex;
+      this.#open.countRecord();
     }
-    this.#current = Object.assign(open, { height });
+    this.#open.addRows(arrivals, from, to);
+  }
+
+  /** Throws, because the block of a record is not the current one. The record is missing at the end. */
+  #fail(height: number | undefined): never {
+    const [block, before] = [this.expected[this.#at], this.expected[this.#at - 1]];
+    if (height !== undefined && height === before?.height) throw new Error(`block ${height} has more records than were counted`);
+    if (height !== undefined && !this.expected.some((one) => one.height === height))
+      throw new Error(`unexpected records of block ${height}, which was not counted`);
+    throw new Error(`block ${block?.height} has fewer records than were counted`);
   }
 }
 
-/** Records in order of arrival, column by column. */
-class RecordColumns {
-  readonly json: RecordBytes;
-  contract: RecordBytes | undefined;
-  ranks: Uint32Array<ArrayBuffer>;
-  txIndexes: Float64Array<ArrayBuffer>;
-  ords: Float64Array<ArrayBuffer>;
-  operations: Uint8Array<ArrayBuffer>;
-  /** Index of each record's tx id in `txIds`. Consecutive records of a transaction share it. */
-  ids: Uint32Array<ArrayBuffer>;
-  txIds: Uint8Array<ArrayBuffer>;
-  #idCount = 0;
+/** The batch to which records are added. */
+class OpenBatch {
+  readonly #json: RecordBytes;
+  #contract: RecordBytes | undefined;
+  readonly #operations: Uint8Array<ArrayBuffer>;
+  #txIds = new Uint8Array(0);
+  readonly #txRecords: number[] = [];
+  readonly #blocks: BatchBlock[] = [];
+  /** Index of the first record and of the first transaction of the block that is not complete. */
+  #first = 0;
+  #firstTx = 0;
 
-  constructor(room: number, bytes?: Uint8Array<ArrayBuffer>) {
-    this.json = new RecordBytes(room, bytes ?? room * USUAL_RECORD_BYTES);
-    this.ranks = new Uint32Array(room);
-    this.txIndexes = new Float64Array(room);
-    this.ords = new Float64Array(room);
-    this.operations = new Uint8Array(room);
-    this.ids = new Uint32Array(room);
-    this.txIds = new Uint8Array(0);
+  constructor(
+    private readonly room: number,
+    bytes: Uint8Array<ArrayBuffer> | undefined,
+  ) {
+    this.#json = new RecordBytes(room, bytes ?? room * USUAL_RECORD_BYTES);
+    this.#operations = new Uint8Array(room);
   }
 
   get count(): number {
-    return this.json.count;
+    return this.#json.count;
   }
 
-  /** Adds rows `from` to `to - 1`, which belong to the block of this rank. */
-  add(arrivals: Arrivals, from: number, to: number, rank: number): void {
-    const { txIndexes, ords, operations, txIds, json, contractJson } = arrivals;
-    const start = this.count;
-    this.#makeRoom(start + to - from);
-    this.ranks.fill(rank, start, start + to - from);
-    this.txIndexes.set(txIndexes.subarray(from, to), start);
-    this.ords.set(ords.subarray(from, to), start);
-    this.operations.set(operations.subarray(from, to), start);
-    for (let row = from; row < to; row += 1) {
-      const i = start + row - from;
-      if (this.#beginsTx(i)) this.#addId(txIds && ((target, at) => txIds.copyTo(target, at, row, row + 1)));
-      this.ids[i] = this.#idCount - 1;
-    }
-    this.json.addAll(json, from, to);
+  /** Begins a transaction, whose id is in row `row` of `txIds`. */
+  beginTransaction(txIds: Blobs | undefined, row: number): void {
+    this.#txRecords.push(0);
+    if (txIds === undefined) return;
+    const end = this.#txRecords.length * TX_ID_LENGTH;
+    const least = Math.max(end, this.room * (TX_ID_LENGTH / 2));
+    if (end > this.#txIds.length) this.#txIds = enlarged(this.#txIds, least, (length) => new Uint8Array(length));
+    txIds.copyTo(this.#txIds, end - TX_ID_LENGTH, row, row + 1);
+  }
+
+  /** Counts a record of the last transaction. */
+  countRecord(): void {
+    this.#txRecords[this.#txRecords.length - 1] = (this.#txRecords.at(-1) ?? 0) + 1;
+  }
+
+  addRows({ operations, json, contractJson }: Arrivals, from: number, to: number): void {
+    this.#operations.set(operations.subarray(from, to), this.count);
+    this.#json.addAll(json, from, to);
     if (contractJson === undefined) return;
-    this.contract ??= new RecordBytes(this.ranks.length, this.json.bytes.length);
-    this.contract.addAll(contractJson, from, to);
+    this.#contract ??= new RecordBytes(this.room, this.#json.bytes.length);
+    this.#contract.addAll(contractJson, from, to);
   }
 
-  copy(from: RecordColumns, i: number): void {
-    const at = this.count;
-    this.#makeRoom(at + 1);
-    this.ranks[at] = from.ranks[i] ?? 0;
-    this.txIndexes[at] = from.txIndexes[i] ?? 0;
-    this.ords[at] = from.ords[i] ?? 0;
-    this.operations[at] = from.operations[i] ?? 0;
-    if (this.#beginsTx(at)) this.#addId(from.txIds.length === 0 ? undefined : (target, to) => target.set(from.txId(i), to));
-    this.ids[at] = this.#idCount - 1;
-    this.json.add(sliceRecords(from.json, i, i + 1));
-    if (from.contract === undefined) return;
-    this.contract ??= new RecordBytes(this.ranks.length, this.json.bytes.length);
-    this.contract.add(sliceRecords(from.contract, i, i + 1));
-  }
-
-  #beginsTx(i: number): boolean {
-    return i === 0 || this.txIndexes[i] !== this.txIndexes[i - 1] || this.ranks[i] !== this.ranks[i - 1];
-  }
-
-  txId(i: number): Uint8Array {
-    const at = (this.ids[i] ?? 0) * TX_ID_LENGTH;
-    return this.txIds.subarray(at, at + TX_ID_LENGTH);
-  }
-
-  /** Counts a transaction. `write` stores its id, and is undefined if no file needs the id. */
-  #addId(write: ((target: Uint8Array, at: number) => void) | undefined): void {
-    this.#idCount += 1;
-    if (write === undefined) return;
-    const end = this.#idCount * TX_ID_LENGTH;
-    if (end > this.txIds.length) {
-      this.txIds = enlarged(this.txIds, Math.max(end, this.ranks.length * (TX_ID_LENGTH / 2)), (length) => new Uint8Array(length));
-    }
-    write(this.txIds, end - TX_ID_LENGTH);
-  }
-
-  #makeRoom(room: number): void {
-    if (room <= this.ranks.length) return;
-    this.ranks = enlarged(this.ranks, room, (length) => new Uint32Array(length));
-    this.txIndexes = enlarged(this.txIndexes, room, (length) => new Float64Array(length));
-    this.ords = enlarged(this.ords, room, (length) => new Float64Array(length));
-    this.operations = enlarged(this.operations, room, (length) => new Uint8Array(length));
-    this.ids = enlarged(this.ids, room, (length) => new Uint32Array(length));
-  }
-
-  /** Compares by rank of the block, and then by served order. Negative if record `a` comes before record `b`. */
-  compare(a: number, b: number): number {
-    return (
-      (this.ranks[a] ?? 0) - (this.ranks[b] ?? 0) ||
-      (this.txIndexes[b] ?? 0) - (this.txIndexes[a] ?? 0) ||
-      (this.ords[b] ?? 0) - (this.ords[a] ?? 0)
-    );
-  }
-
-  get isInServedOrder(): boolean {
-    for (let i = 1; i < this.count; i += 1) if (this.compare(i - 1, i) >= 0) return false;
-    return true;
-  }
-}
-
-/** Makes the batch of complete blocks from the `chosen` records, or else from all records. Sorts them when needed. */
-function batchOf(records: RecordColumns, chosen: number[] | undefined, complete: readonly { block: ExpectedBlock }[]): Batch {
-  if (chosen === undefined && records.isInServedOrder) return assembleBatch(records, complete);
-  const order = chosen ?? Array.from({ length: records.count }, (_, i) => i);
-  order.sort((a, b) => records.compare(a, b));
-  const sorted = new RecordColumns(order.length);
-  for (const i of order) sorted.copy(records, i);
-  return assembleBatch(sorted, complete);
-}
-
-/** Makes the batch from records in served order. The records of a transaction are adjacent, so each id occurs once. */
-function assembleBatch(records: RecordColumns, complete: readonly { block: ExpectedBlock }[]): Batch {
-  const txRecords: number[] = [];
-  const blocks: BatchBlock[] = [];
-  let first = 0;
-  for (const { block } of complete) {
-    const firstTx = txRecords.length;
+  /** Ends a block, all of whose records were added. */
+  end(block: ExpectedBlock): void {
+    const [first, firstTx] = [this.#first, this.#firstTx];
+    [this.#first, this.#firstTx] = [this.count, this.#txRecords.length];
     const operations = OPERATIONS.map(() => 0);
-    for (let i = first; i < first + block.records; i += 1) {
-      const code = records.operations[i] ?? 0;
-      operations[code] = (operations[code] ?? 0) + 1;
-      if (records.ids[i] === txRecords.length - 1) txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
-      else txRecords.push(1);
-    }
-    const digest = blockDigest(sliceRecords(records.contract ?? records.json, first, first + block.records));
-    blocks.push({ ...block, first, firstTx, transactions: txRecords.length - firstTx, operations, digest });
-    first += block.records;
+    for (const code of this.#operations.subarray(first, this.count)) operations[code] = (operations[code] ?? 0) + 1;
+    const digest = blockDigest(sliceRecords(this.#contract ?? this.#json, first, this.count));
+    this.#blocks.push({ ...block, first, firstTx, transactions: this.#firstTx - firstTx, operations, digest });
   }
-  const { bytes, offsets } = records.json;
-  return { blocks, bytes, offsets, operations: records.operations, txIds: records.txIds, txRecords: Uint32Array.from(txRecords) };
+
+  batch(): Batch {
+    const { bytes, offsets } = this.#json;
+    const txRecords = Uint32Array.from(this.#txRecords);
+    return { blocks: this.#blocks, bytes, offsets, operations: this.#operations, txIds: this.#txIds, txRecords };
+  }
 }
