@@ -33,7 +33,7 @@ export class WriterPool {
   #submitted = 0;
   /** Number of records whose pages are written. */
   records = 0;
-  /** Buffers of batches that threads have written. New batches reuse them. */
+  /** Buffers of batches that were written. New batches reuse them. */
   readonly spare: SpareBuffers = [];
   /** Set if a thread ended unexpectedly. */
   #failure: BuildError | undefined;
@@ -69,6 +69,7 @@ export class WriterPool {
     this.#own ??= new BatchWriter(this.site, { ...target, spool: target.spool && `${target.spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));
+      this.spare.push(batch.bytes);
     } catch (error) {
       throw writeFailure({ message: messageOf(error), code: codeOf(error) });
     }
