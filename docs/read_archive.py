@@ -3,7 +3,7 @@
     python3 read_archive.py https://example.org/mirror block 840000
     python3 read_archive.py https://example.org/mirror transaction 3fa0...
 """
-import gzip, hashlib, json, sys, urllib.request, zlib
+import gzip, hashlib, json, sys, urllib.request
 
 base, kind, wanted = sys.argv[1].rstrip('/'), sys.argv[2], sys.argv[3]
 
@@ -24,23 +24,16 @@ manifest = json.loads(get('runes/v1/manifest.json'))
 assert manifest['format'] == 4, f"format {manifest['format']} is not known"
 root = json.loads(gzip.decompress(content(manifest['archive']['root'])))
 
-def entries(level, index):  # of block `index` of a level: (key, height, first, count)
-    in_file = root['object_size'] // 4096
-    data = get(f"archive/{level['files'][index // in_file]}.bin", index % in_file * 4096, 4096)
-    assert zlib.crc32(data[:4092]) == int.from_bytes(data[4092:], 'big'), 'a table is damaged'
-    cut = lambda at, start, end: int.from_bytes(data[at + start:at + end], 'big')
-    return [(cut(at, 0, 6), cut(at, 6, 9), cut(at, 9, 13), cut(at, 13, 16)) for at in range(0, 4080, 16)]
-
 def find(transaction):  # yields height, first and count of every entry whose key is the end of this id
-    key = int(transaction[-12:], 16)
-    for level in root['ids']:
-        blocks = -(-sum(level['counts']) // 255)
-        low, high = 0, blocks
-        while low < high:  # ends at the first block whose last key is not below the key
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if entries(level, middle)[-1][0] < key else (low, middle)
-        for index in range(low, min(low + 2, blocks)):
-            yield from (e[1:] for e in entries(level, index) if e[0] == key and e[1] < 0xffffff and e[3] > 0)
+    key = transaction[-12:]
+    for file in (file for level in root['ids'] for file in level['files']):
+        bounds = [bound for bound, _ in file['members']] + ['~']
+        for i, (_, length) in enumerate(file['members']):
+            if bounds[i] <= key + '!' and key < bounds[i + 1]:  # the member may have keys that begin with `key`
+                start = sum(size for _, size in file['members'][:i])
+                lines = gzip.decompress(get(f"archive/{file['file']}.bin", start, length)).decode().splitlines()
+                for entry in (entry for line in lines if line.startswith(key) for entry in line.split('\t')[1:]):
+                    if '.' in entry: yield tuple(int(number) for number in entry.split('.'))
 
 def records(height, first=0, count=None):  # of a block
     found = []
@@ -56,5 +49,5 @@ def records(height, first=0, count=None):  # of a block
 
 if kind == 'block': print(json.dumps(records(int(wanted)), ensure_ascii=False))
 else:
-    runs = [records(*entry) for entry in find(wanted)]
+    runs = [records(*entry) for entry in find(wanted) if entry[2] > 0]
     print(json.dumps([r for run in runs for r in run if r['location']['tx_id'].endswith(wanted[-64:])], ensure_ascii=False))

@@ -94,9 +94,9 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   /** Maximum number of records that one step of a build groups or joins, unless a single block has more (duckdb/blockRanges.ts). */
   listedAtOnce: 1_000_000,
   /**
-   * A build compares the ids of new transactions with the table of ids (format/sortedTable.ts). If the table has more
-   * than this number of entries per new transaction, the build looks up each transaction. Otherwise it reads the
-   * complete table, because one look-up takes as long as reading this number of entries.
+   * A build compares the ids of new transactions with the ids of the last build (format/ids.ts). If these are more
+   * than this number per new transaction, the build looks up each transaction. Otherwise it reads all ids, because one
+   * look-up takes as long as reading this number of entries.
    */
   entriesPerLookUp: 200,
   /**
@@ -116,8 +116,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * and a new file begins.
    */
   linesPerLoad: 200_000,
-  /** Maximum number of blocks (4,096 bytes) per read of a table of the last build. Longer tables take more reads. */
-  tableBlocksAtOnce: 64,
   // The limits below change published bytes (PUBLISHED).
   /**
    * Maximum number of heights in a segment of an archive (format/segmentDirectory.ts). Readers cache a segment's
@@ -140,12 +138,10 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   runesMember: 256 * KB,
   /**
-   * The root of an archive has counts of each sorted table (format/sortedTable.ts). Each count is the number of entries
-   * whose keys begin with the same bits. From the counts, readers compute the position of a key, so that one read of
-   * 16 KB finds the key. This limit is the maximum average number of entries per count. Above it, the number of counts
-   * doubles.
+   * Maximum number of characters in a member of ids and names, whose directories are in the root. With longer members,
+   * the root is shorter.
    */
-  entriesPerCount: 25_000,
+  lookUpMember: 64 * KB,
   /**
    * Number of newest blocks that have a file of changes: about a day of blocks. A client that is further behind reads
    * its lists again.
@@ -157,7 +153,7 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   changesEntries: 10_000,
   /**
-   * Levels of the table of ids (format/levels.ts), in blocks. With smaller steps, a build writes less per new block,
+   * Levels of ids (format/levels.ts), in blocks. With smaller steps, a build writes less per new block,
    * but readers search more levels.
    */
   tableLevels: { steps: [4096, 64], unsettled: 8 } as LevelSteps,
@@ -176,7 +172,7 @@ const PUBLISHED = [
   'listPage',
   'documentMember',
   'runesMember',
-  'entriesPerCount',
+  'lookUpMember',
   'changesBlocks',
   'changesEntries',
   'tableLevels',
@@ -188,7 +184,7 @@ const PUBLISHED = [
  */
 export const READER_LIMITS = {
   /**
-   * Maximum size of parsed directories, table blocks and small files in memory, in bytes, without the root. A
+   * Maximum size of parsed directories and small files in memory, in bytes, without the root. A
    * Cloudflare worker has 128 MB in total.
    */
   cachedBytes: 16 * MB,
@@ -216,7 +212,7 @@ export const READER_LIMITS = {
   /**
    * Maximum number of pages of a transaction that a reader reads to find the runes of an output. For a longer
    * transaction, the answer says that the mirror cannot tell the runes. Anyone can make transactions of any length, and
-   * such an answer must not cost more than other answers. With the reads of the table of ids and of the directory, the
+   * such an answer must not cost more than other answers. With the reads of ids and of the directory, the
    * answer takes up to 30 reads.
    */
   transactionPages: 25,

@@ -85,7 +85,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       // Step 1: attach the state and load the input.
       state = await State.attach(store, dryRun ? undefined : cache, settingsOf(options), output.manifest, full ? whyFull : undefined);
       const findArchive = archivesPages(options) ? StoredArchive.in : StoredArchive.find;
-      const old = state.whyFull === undefined ? findArchive(out, options.limits) : undefined;
+      const old = state.whyFull === undefined ? findArchive(out) : undefined;
       const build: OpenBuild = { options, output, store, state, old, pool, progress, scratch, log };
       const loaded = await load(build, clock);
 

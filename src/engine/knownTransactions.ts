@@ -1,7 +1,7 @@
 /**
  * Finds transactions of the input that an unchanged block of the last build also has.
  *
- * The archive's table of ids has only the last digits of ids. So the table shows which blocks may have a transaction,
+ * The archive has only the last digits of ids (format/ids.ts). They show which blocks may have a transaction,
  * and only the pages of these blocks show whether they have it. An attacker can make many ids with equal last digits.
  * To limit the work, each page is read at most once.
  */
@@ -10,16 +10,16 @@ import { int, type Store } from '../duckdb/store.ts';
 import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
+import { ID_PAGE, type IdEntry, idKey, parseIds } from '../format/ids.ts';
 import { PartCache } from '../format/partCache.ts';
-import { ENTRIES_PER_BLOCK, keyOf, type TableEntry, totalOf } from '../format/sortedTable.ts';
 import type { InputTransactions, KnownTransaction } from '../input/checkConsistency.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { txIdOf } from '../pages/envelope.ts';
 import { firstRecords } from '../pages/windowFromArchive.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { Cursor } from './archive/cursor.ts';
+import type { StoredDocument } from './archive/documentWriter.ts';
+import { storedLists } from './archive/pagedLists.ts';
 import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive.ts';
-import { entriesOf } from './archive/tableWriter.ts';
 
 /**
  * Returns the transactions of `input` that an unchanged block also has. The time is proportional to the transactions of
@@ -48,16 +48,14 @@ async function find(
   const rows = await store.rows(`SELECT block_height FROM ${input.affected}`, { block_height: int });
   const affected = new Set(rows.map((row) => row.block_height));
   const transactions = await store.number(`SELECT count(*) AS number FROM ${input.transactions}`);
-  const entries = old.root.ids.reduce((sum, level) => sum + totalOf(level), 0);
+  const bytes = old.root.ids.flatMap(({ files }) => files).reduce((sum, file) => sum + file.bytes, 0);
   const archive = await openLocally(old, inflate);
-  const isKept = ({ height, count }: TableEntry) => count > 0 && !affected.has(height);
-  const levels = old.root.ids.map((level) => new Cursor(entriesOf(old, level)));
-  const inOrder = async (key: number) => (await Promise.all(levels.map((level) => entriesWith(key, level)))).flat();
-  const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions);
-  const entriesAt = areFew ? (key: number) => archive.find(old.root.ids, key) : inOrder;
-  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, store).finally(() => {
-    for (const level of levels) level.close();
-  });
+  const isKept = ({ height, count }: IdEntry) => count > 0 && !affected.has(height);
+  const levels = old.root.ids.map((level) => listsInOrder(storedLists(old, level, ID_PAGE)));
+  const inOrder = async (key: string) => (await Promise.all(levels.map((entriesOf) => entriesOf(key)))).flat();
+  const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', bytes / ENTRY_BYTES / transactions);
+  const entriesAt = areFew ? (key: string) => archive.entries(key) : inOrder;
+  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, store);
   const known: KnownTransaction[] = [];
   for await (const [entry, record] of firstRecords(suspects.entries, archive)) {
     const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
@@ -77,22 +75,22 @@ const ID_LENGTH = 64;
  */
 interface Suspects {
   readonly heights: ReadonlyMap<string, number>;
-  readonly entries: readonly TableEntry[];
+  readonly entries: readonly IdEntry[];
 }
 
 /** Finds the suspects. Calls `entriesAt`, which returns the entries of a key, once for each key, in ascending order. */
 async function findSuspects(
-  entriesAt: (key: number) => Promise<readonly TableEntry[]>,
+  entriesAt: (key: string) => Promise<readonly IdEntry[]>,
   { transactions }: InputTransactions,
   store: Store,
 ): Promise<Suspects> {
-  const suspects = { heights: new Map<string, number>(), entries: [] as TableEntry[] };
-  let [key, areKnown] = [-1, false];
+  const suspects = { heights: new Map<string, number>(), entries: [] as IdEntry[] };
+  let [key, areKnown] = ['', false];
   for await (const chunk of store.stream(`SELECT tx_id, block_height FROM ${transactions} ORDER BY right(tx_id, 12)`)) {
     for (const [id, height] of chunk.getRows()) {
       const txId = String(id);
-      if (keyOf(txId) !== key) {
-        key = keyOf(txId);
+      if (idKey(txId) !== key) {
+        key = idKey(txId);
         const found = await entriesAt(key);
         areKnown = found.length > 0;
         for (const entry of found) suspects.entries.push(entry);
@@ -104,16 +102,23 @@ async function findSuspects(
   return suspects;
 }
 
-/** Returns all entries with a key. The keys of successive calls must ascend, because `entries` only moves forward. */
-async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<readonly TableEntry[]> {
-  const found: TableEntry[] = [];
-  if (entries.current === undefined) entries.next();
-  for (let read = 0; entries.current !== undefined && entries.current.key <= key; read += 1) {
-    if (entries.current.key === key) found.push(entries.current);
-    entries.next();
-    if (read % ENTRIES_PER_BLOCK === 0) await yieldNow();
-  }
-  return found;
+/** Bytes of an entry of the ids in an archive, about. */
+const ENTRY_BYTES = 9;
+
+/** Returns a function that returns all entries with a key. The keys of successive calls must ascend. */
+function listsInOrder(lists: Iterator<StoredDocument>): (key: string) => Promise<IdEntry[]> {
+  let current: StoredDocument | undefined;
+  const next = () => {
+    const { value, done } = lists.next();
+    current = done === true ? undefined : value;
+  };
+  let isOpen = false;
+  return async (key) => {
+    if (!isOpen) next();
+    isOpen = true;
+    for (; current !== undefined && current.key < key; next()) await yieldNow();
+    return current?.key === key ? parseIds(current.values) : [];
+  };
 }
 
 const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');

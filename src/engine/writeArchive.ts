@@ -13,18 +13,17 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import type { RootName } from '../format/archiveReader.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
-import { fileBytes } from '../format/sortedTable.ts';
 import { sizeOf } from '../format/tails.ts';
 import type { ReadInput } from '../input/loadInput.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
-import { isRuneId } from '../lists/nameTable.sql.ts';
+import { isRuneId } from '../lists/names.sql.ts';
 import type { ArchiveFacts } from '../output/manifest.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.ts';
 import { type Layout, maximumLimit } from '../pages/mirrorOptions.ts';
+import { writeIds } from './archive/idLists.ts';
 import type { ArchiveSources } from './archive/listedRecords.ts';
 import { type ArchivedBlocks, writeSegments } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
-import { writeIds } from './archive/tableWriter.ts';
 import { gzipMember } from './render/compress.ts';
 import { type ListForm, writeLists } from './writeLists.ts';
 
@@ -34,7 +33,7 @@ export interface WrittenArchive extends ArchiveFacts {
 
 export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
-/** Throws an InputError when a block, a transaction or a rune id exceeds the limits of the tables of an archive. */
+/** Throws an InputError when a block, a transaction or a rune id exceeds the limits of an archive. */
 export async function checkFits(
   { blocks, transactions, kept }: Pick<ReadInput, 'blocks' | 'transactions' | 'kept'>,
   layout: Layout,
@@ -63,7 +62,7 @@ export async function checkFits(
   );
 }
 
-/** Maximum number of records of a transaction. The table of ids stores this number in 3 bytes. */
+/** Maximum number of records of a transaction. */
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
@@ -111,11 +110,8 @@ export function describe(name: RootName, root: Root): WrittenArchive {
 }
 
 /** Maps the name of the root, and of each file that the root names, to the size of the file's content in bytes. */
-function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
-  const { names = [], ...documents } = lists ?? {};
-  const tables = [...ids, ...names].flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize)] as const));
-  return new Map([[name.root, name.bytes], ...filesIn([segments, documents]), ...tables]);
-}
+const sizesOf = (name: RootName, { segments, ids, lists }: Root): Map<string, number> =>
+  new Map([[name.root, name.bytes], ...filesIn([segments, ids, lists])]);
 
 /**
  * Searches a part of a root recursively for files of segments and documents. Returns their names and sizes in bytes.

@@ -1,13 +1,12 @@
 /** Writes the lists of an archive. Omits lists for which the data is incomplete. */
 import type { Store } from '../duckdb/store.ts';
 import type { Table, TableWith } from '../duckdb/table.ts';
-import { BuildError } from '../errors.ts';
 import type { LedgerPoint, ListTables } from '../format/listTables.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
 import { CHANGING } from '../lists/balanceChanges.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
 import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from '../lists/etchings.sql.ts';
-import { MOST_ETCHINGS, writeNames } from '../lists/nameTable.sql.ts';
+import { writeNames } from '../lists/names.sql.ts';
 import { startReceived } from '../lists/startRows.sql.ts';
 import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
@@ -16,7 +15,6 @@ import { computeDigests, wantedDigests } from './archive/ledgerDigest.ts';
 import { type ArchiveSources, blocksOfLevels, listRecords, planLevels, readBlocks } from './archive/listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
-import { TableWriter } from './archive/tableWriter.ts';
 
 export interface ListForm {
   readonly site: Site;
@@ -42,8 +40,6 @@ export async function writeLists(
 ): Promise<ListTables | undefined> {
   const { before: etchingsBefore, now } = etchingChange;
   if (!hasActivity && now === undefined) return undefined;
-  if (now !== undefined && now.total > MOST_ETCHINGS)
-    throw new BuildError(`the input has ${now.total} etchings, more than the ${MOST_ETCHINGS} that the table of names can have`);
   const { tip, lowest, objectSize, limits } = blocks;
   const { state } = sources;
   const { listPage: page } = limits;
@@ -96,15 +92,11 @@ export async function writeLists(
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);
-  const names = await writeNames(
-    namePlans,
-    tables?.names ?? [],
-    now?.table,
-    state,
-    () => new TableWriter(objectSize, limits, put),
-    limits,
-    store,
-  );
+  const nameForm = {
+    ...{ etchings: now?.table, state, page, limits },
+    writer: () => new DocumentWriter(objectSize, { documentMember: limits.lookUpMember }, put, true),
+  };
+  const names = await writeNames(namePlans, tables?.names ?? [], nameForm, store);
   const point = start && { height: start.height, hash: start.hash, digest: start.digest };
   const common = { ...limits.listLevels, tip, lowest, start: point, page, etchings, names };
   if (!hasActivity) return common;

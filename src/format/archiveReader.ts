@@ -1,21 +1,21 @@
 /**
- * Reads blocks, pages and tables of an archive. Uses no platform API: the host passes functions that read parts of
+ * Reads blocks and pages of an archive. Uses no platform API: the host passes functions that read parts of
  * files and inflate gzip members (ArchiveFiles).
  *
  * To answer a request for the records of a block or transaction, a reader needs at most three rounds of reads: the
- * table of ids (sortedTable.ts), the directory of a segment (segmentDirectory.ts), and pages of the segment. The reads
+ * ids (ids.ts), the directory of a segment (segmentDirectory.ts), and pages of the segment. The reads
  * of a round run concurrently.
  */
-import { joinBytes } from '../joinBytes.ts';
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError, isArchiveError } from './archiveError.ts';
 import { countBefore } from './binarySearch.ts';
 import { isFileName } from './fileName.ts';
+import { ID_PAGE, type IdEntry, idKey, parseIds } from './ids.ts';
 import { overlapping } from './overlap.ts';
+import { findPagedList } from './pagedList.ts';
 import { PartCache } from './partCache.ts';
 import { MOST_INFLATED, mostInflated, parseRoot, type Root } from './root.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from './segmentDirectory.ts';
-import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
 import { sizeOf } from './tails.ts';
 
 export interface ArchiveFiles {
@@ -96,16 +96,10 @@ export class Archive {
     return block && new ArchivedBlock(this, segments, block);
   }
 
-  /** Returns the entries of ids with the same key (`keyOf`) as `id` (64 hex digits). Callers must compare the ids. */
-  entries(id: string): Promise<TableEntry[]> {
-    return this.find(this.root.ids, keyOf(id));
-  }
-
-  /** Returns the entries with this key from all levels of a table. */
-  async find(levels: readonly Level[], key: number): Promise<TableEntry[]> {
-    const readBlocks = (level: Level, from: number, to: number) => this.tableBlocks(level, from, to);
-    const found = await Promise.all(levels.map((level) => findEntries(level, key, readBlocks)));
-    return found.flat();
+  /** Returns the entries of all ids with the same key as `id` (64 hex digits). Callers must compare the ids. */
+  async entries(id: string): Promise<IdEntry[]> {
+    const list = await findPagedList(this, this.root.ids, idKey(id), 0, parseIds, ID_PAGE);
+    return list.read(0, list.total);
   }
 
   /** Reads the directory of a segment. Returns the blocks by height. */
@@ -201,33 +195,6 @@ export class Archive {
       low += 1;
     }
     return found;
-  }
-
-  /** Reads the blocks (of 4,096 bytes) `from` to `to - 1` of a level's table, and checks their checksums. */
-  async tableBlocks(level: Level, from: number, to: number, perBlock?: number): Promise<Uint8Array> {
-    if ((to - from) * BLOCK_BYTES > MOST_INFLATED) throw new ArchiveError('the root of the archive is damaged');
-    const perFile = blocksPerFile(this.root.objectSize);
-    const parts: Promise<Uint8Array>[] = [];
-    for (let at = from; at < to; ) {
-      const index = Math.floor(at / perFile);
-      const end = Math.min((index + 1) * perFile, to);
-      const file = level.files[index];
-      if (file === undefined) throw new ArchiveError('the root of the archive is damaged');
-      const [offset, length] = [(at - index * perFile) * BLOCK_BYTES, (end - at) * BLOCK_BYTES];
-      parts.push(this.#checkedBlocks(file, fileBytes(level, index, this.root.objectSize, perBlock), offset, length));
-      at = end;
-    }
-    return joinBytes(await Promise.all(parts));
-  }
-
-  #checkedBlocks(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
-    return this.#cache.get(`${file} ${offset} ${length}`, () =>
-      this.forgetIfDamaged(file, async () => {
-        const value = await this.part(file, size, offset, length);
-        checkBlocks(value);
-        return { value, bytes: length };
-      }),
-    );
   }
 
   /** Runs `read`. After an ArchiveError, removes the file from the cache, so that the next attempt reads it again. */

@@ -5,7 +5,7 @@
  * A document is a line with a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines
  * form a gzip member. The last gzip member of a file is its directory, as JSON. For each other member, the directory
  * has a lower bound of its keys, and its length in bytes. So a reader finds a document with two rounds of reads: the
- * directory of the file, then a member.
+ * directory of the file, then a member. The root has the directories of some levels instead (`members` in levels.ts).
  */
 import { ArchiveError } from './archiveError.ts';
 import type { Archive } from './archiveReader.ts';
@@ -21,12 +21,25 @@ export interface PlacedMember {
 
 export const renderMembers = (members: readonly (readonly [from: string, length: number])[]): string => `${JSON.stringify(members)}\n`;
 
+type Directory = NonNullable<DocumentFile['members']>;
+
 /** Parses the directory of a file. Throws an ArchiveError if the members do not ascend or do not fill the file. */
-export function parseMembers(text: string, { from, bytes, directory }: DocumentFile): PlacedMember[] {
+export function parseMembers(text: string, file: DocumentFile): PlacedMember[] {
+  let members: Directory = [];
+  try {
+    members = JSON.parse(text) as Directory;
+  } catch {
+    // No members do not fill the file.
+  }
+  return placeMembers(members, file);
+}
+
+/** Returns the places of the members of a directory. Throws an ArchiveError like `parseMembers`. */
+export function placeMembers(directory: Directory, { from, bytes, directory: size }: DocumentFile): PlacedMember[] {
   const members: PlacedMember[] = [];
   let offset = 0;
   try {
-    for (const [start, length] of JSON.parse(text) as readonly (readonly [string, number])[]) {
+    for (const [start, length] of directory) {
       const before = members.at(-1)?.from;
       const isAfter = before === undefined ? start === from : start > before;
       if (!isAfter || !Number.isSafeInteger(length) || length <= 0) throw new Error('not a member');
@@ -36,7 +49,7 @@ export function parseMembers(text: string, { from, bytes, directory }: DocumentF
   } catch {
     throw new ArchiveError('a directory of documents is damaged');
   }
-  if (offset !== bytes - directory) throw new ArchiveError('a directory of documents does not fit its file');
+  if (offset !== bytes - size) throw new ArchiveError('a directory of documents does not fit its file');
   return members;
 }
 
@@ -115,7 +128,8 @@ async function readAhead(archive: Archive, { files }: DocumentLevel, key: string
   await Promise.allSettled(ahead.map((file) => membersOf(archive, file)));
 }
 
-const membersOf = (archive: Archive, file: DocumentFile): Promise<PlacedMember[]> => archive.tail(file, (text) => parseMembers(text, file));
+const membersOf = async (archive: Archive, file: DocumentFile): Promise<PlacedMember[]> =>
+  file.members === undefined ? archive.tail(file, (text) => parseMembers(text, file)) : placeMembers(file.members, file);
 
 async function readMember(archive: Archive, file: DocumentFile, member: PlacedMember): Promise<string> {
   const [page] = await archive.pagesAt(file, [member]);

@@ -1,5 +1,5 @@
 /**
- * Levels: ranges of heights, each with its own files of tables (sortedTable.ts) or documents (documents.ts). The ranges
+ * Levels: ranges of heights, each with its own files of documents (documents.ts). The ranges
  * depend on the tip and, in layout `files`, on the lowest block.
  *
  * With the steps 4,096 and 64, a build writes the newest level with every block, the level below it every 64 blocks,
@@ -50,8 +50,13 @@ export interface DocumentFile {
   readonly file: string;
   /** Size of the file's content in bytes, without its digests (tails.ts). */
   readonly bytes: number;
-  /** Size of the directory, in bytes. */
+  /** Size of the directory, in bytes; 0 if `members` has the directory. */
   readonly directory: number;
+  /**
+   * The directory (documents.ts) of a file in whose documents readers look first, so that this takes no round of reads:
+   * for each member, a lower bound of its keys, and its length in bytes.
+   */
+  readonly members?: readonly (readonly [from: string, length: number])[];
 }
 
 export interface DocumentLevel extends LevelRange {

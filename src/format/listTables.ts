@@ -1,6 +1,5 @@
 /** The lists of an archive. The levels (levels.ts) of all lists end at the same heights. */
 import type { DocumentLevel, LevelSteps } from './levels.ts';
-import type { Level } from './sortedTable.ts';
 
 /** The etchings (lists/etchings.ts). */
 export interface EtchingTables {
@@ -92,10 +91,10 @@ export interface ListTables extends LevelSteps {
   /** Undefined if the data lacks etchings. The first level begins at height 0, even if the lowest block is higher. */
   readonly etchings?: EtchingTables | undefined;
   /**
-   * The table of names. A level has the runes that were etched in its blocks. In a mirror without etchings, a level has
+   * Names of runes (lists/names.ts). A level has the runes that were etched in its blocks. In a mirror without etchings, a level has
    * the runes that occur in the records of its blocks.
    */
-  readonly names: readonly Level[];
+  readonly names: readonly DocumentLevel[];
   /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */
   readonly activity?: readonly PlacedLevel[] | undefined;
   /** Undefined if the data lacks older blocks. */

@@ -7,10 +7,9 @@
  */
 import { ArchiveError } from './archiveError.ts';
 import { checkFormat, FORMAT, FormatError } from './formatVersion.ts';
-import { areLevelSteps, type LevelRange, type LevelSteps, levelRanges, MOST_LEVELS } from './levels.ts';
+import { areLevelSteps, type DocumentLevel, type LevelRange, type LevelSteps, levelRanges, MOST_LEVELS } from './levels.ts';
 import type { ListTables } from './listTables.ts';
 import type { Segment } from './segmentDirectory.ts';
-import type { Level } from './sortedTable.ts';
 
 export interface Root extends LevelSteps {
   /** Maximum number of records in a page. */
@@ -22,15 +21,14 @@ export interface Root extends LevelSteps {
   /** Ascending by height and page. */
   readonly segments: readonly Segment[];
   /**
-   * Levels of the table of transaction ids and block hashes (sortedTable.ts). The level with the most entries comes
-   * first.
+   * Transaction ids and block hashes (ids.ts), ascending by height. The root has the directories.
    */
-  readonly ids: readonly Level[];
+  readonly ids: readonly DocumentLevel[];
   /** Undefined in a mirror without etchings and other lists. */
   readonly lists?: ListTables | undefined;
 }
 
-/** Maximum height. Tables store a height in 3 bytes, and mark unused entries with the largest 3-byte value. */
+/** Maximum height. */
 export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 
 /** Maximum size of an inflated page, directory or root, in bytes. It limits the memory that a damaged file can use. */
@@ -76,7 +74,7 @@ export function parseRoot(text: string): Root {
     const { steps, unsettled, segments, ids, lists } = tables;
     const further = lists === undefined ? {} : { lists };
     const areRight = [pageSize, objectSize, segmentBlocks].every(isCount) && [fields, lists ?? fields].every(areLevelSteps);
-    const haveLevels = areRight && areApart(ids as Level[]) && (lists === undefined || haveRanges(lists as ListTables));
+    const haveLevels = areRight && areApart(ids as DocumentLevel[]) && (lists === undefined || haveRanges(lists as ListTables));
     if (haveLevels && Array.isArray(segments) && Array.isArray(ids))
       return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
   } catch (error) {

@@ -54,7 +54,7 @@ export interface InputTransactions {
 
 /**
  * Finds transactions of the input that are also in unchanged blocks of the state. In layout `archive`, the state has no
- * transactions, so engine/knownTransactions.ts reads the table of ids instead.
+ * transactions, so engine/knownTransactions.ts reads the archive's ids instead.
  */
 export const findKnownInState = (
   { transactions, affected }: InputTransactions,

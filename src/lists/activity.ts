@@ -14,6 +14,7 @@ import type { Archive } from '../format/archiveReader.ts';
 import { countBefore } from '../format/binarySearch.ts';
 import { damaged } from '../format/documents.ts';
 import type { PlacedLevel } from '../format/listTables.ts';
+import { findPagedList, type PagedList } from '../format/pagedList.ts';
 import type { Root } from '../format/root.ts';
 import { hexOf, sha256, utf8Of } from '../format/sha256.ts';
 import { groupBy } from '../groupBy.ts';
@@ -21,8 +22,7 @@ import { cutRecords, renderEnvelope } from '../pages/envelope.ts';
 import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { isNamed } from './etchings.ts';
-import { lookUpName } from './nameTable.ts';
-import { findPagedList, type PagedList } from './pagedList.ts';
+import { lookUpName } from './names.ts';
 
 /**
  * Texts that identify the lists of each kind. The key of a list is the beginning of the SHA-256 of its text: hashes need
@@ -139,8 +139,8 @@ export async function answerActivity({ rune, address }: FurtherRequest, window: 
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
     const list = await findList(archive, textOf(subject), offset);
-    // The table of names may also return a rune whose name is different but has the same key (nameTable.ts). Only the
-    // records show the name of the rune. So for a window past the end, reads the last record to compare the name.
+    // In wrong data, several runes have the same name. Only the records show the name of their rune. So for a window past
+    // the end, reads the last record to compare the name.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;

@@ -31,7 +31,7 @@ import { renderEnvelope } from '../pages/envelope.ts';
 import type { FurtherRequest, Unanswerable } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { isNamed, runeKey } from './etchings.ts';
-import { lookUpName } from './nameTable.ts';
+import { lookUpName } from './names.ts';
 import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
 
 /**

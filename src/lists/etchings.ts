@@ -17,7 +17,7 @@ import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import { isMintOpen, mintWindow } from '../runes/mintTerms.ts';
 import type { RuneNames } from '../runes/name.ts';
-import { lookUpName } from './nameTable.ts';
+import { lookUpName } from './names.ts';
 
 /**
  * Returns the key of a rune's document: 8 digits. The ordinal is the rune's position in the order of etchings, from 0.

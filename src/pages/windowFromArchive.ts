@@ -1,6 +1,6 @@
 /** Answers requests for lists in layout `archive`: finds the block, and cuts the window out of the block's pages. */
 import type { Archive, ArchivedBlock, StoredPage } from '../format/archiveReader.ts';
-import type { TableEntry } from '../format/sortedTable.ts';
+import type { IdEntry } from '../format/ids.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
 import { cutRecords, readPage, renderEnvelope, txIdOf } from './envelope.ts';
 import { type BuiltSite, isSettled } from './mirrorOptions.ts';
@@ -37,7 +37,7 @@ async function findBlock(id: string, window: Window, archive: Archive): Promise<
 }
 
 /** True for the entry of a block, whose `count` is 0. The `count` of a transaction is at least 1. */
-const isBlock = ({ count }: TableEntry): boolean => count === 0;
+const isBlock = ({ count }: IdEntry): boolean => count === 0;
 
 async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
   const { limit, offset } = window;
@@ -97,7 +97,7 @@ async function windowOfTransaction(txId: string, window: Window, site: BuiltSite
 }
 
 /** Finds the entry of a transaction among entries with the same key. */
-async function entryAmong(entries: readonly TableEntry[], spelled: string, archive: Archive): Promise<TableEntry | undefined> {
+async function entryAmong(entries: readonly IdEntry[], spelled: string, archive: Archive): Promise<IdEntry | undefined> {
   for await (const [entry, record] of firstRecords(entries, archive)) if (txIdOf(record) === spelled) return entry;
   return undefined;
 }
@@ -107,9 +107,9 @@ async function entryAmong(entries: readonly TableEntry[], spelled: string, archi
  * once, and keeps only one page in memory. Rejects with an ArchiveError when a file is missing or damaged.
  */
 export async function* firstRecords(
-  entries: readonly TableEntry[],
+  entries: readonly IdEntry[],
   archive: Archive,
-): AsyncGenerator<readonly [entry: TableEntry, record: string]> {
+): AsyncGenerator<readonly [entry: IdEntry, record: string]> {
   const { pageSize } = archive.root;
   let [height, page, records]: [number, number, readonly string[]] = [-1, -1, []];
   for (const entry of [...entries].sort((a, b) => a.height - b.height || a.first - b.first)) {

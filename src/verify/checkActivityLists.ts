@@ -9,10 +9,10 @@ import { countBefore } from '../format/binarySearch.ts';
 import { pageKey } from '../format/documentKeys.ts';
 import { type LevelRange, levelRanges } from '../format/levels.ts';
 import type { PlacedLevel } from '../format/listTables.ts';
+import { headKey, lengthIn } from '../format/pagedList.ts';
 import { KEY_DIGITS, LISTED, type Pointer, parsePointers } from '../lists/activity.ts';
-import { headKey, lengthIn } from '../lists/pagedList.ts';
 import type { Activity } from './checkBlock.ts';
-import { addNames, checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
+import { addNames, checkLists, type ExpectedEntries, Fingerprints, levelAt, namesOf } from './checkTables.ts';
 import { orFinding } from './findings.ts';
 import type { ListsCheck } from './verification.ts';
 
@@ -29,8 +29,8 @@ const FROM_LEVEL = { begin: 0 };
 const MOST_KEYS = 10_000;
 
 /**
- * Expected content of a level, computed from its blocks. `entries` has the level's entries in the table of names
- * (lists/nameTable.ts). `entries` is empty if the archive has etchings, because checkEtchings.ts then checks this
+ * Expected content of a level, computed from its blocks. `entries` has the level's names
+ * (lists/names.ts). `entries` is empty if the archive has etchings, because checkEtchings.ts then checks this
  * table.
  */
 interface ExpectedLevel extends ExpectedEntries {
@@ -116,7 +116,7 @@ export class ActivityVerification {
     const ranges = activity.map((level) => rangeOf(level, level.begin));
     if (ranges.join() !== expected.map((level) => rangeOf(level, level.begin)).join())
       return void findings.add(`${rootPath} has other levels of lists than a build makes`);
-    if (etchings === undefined) checkTable('table of names', names, this.#levels, this.check);
+    if (etchings === undefined) checkLists(namesOf(names, lists.page), this.#levels, this.check);
     for (const [i, level] of activity.entries()) {
       const blocks = expected[i];
       if (blocks !== undefined) orFinding(findings, () => this.#checkLevel(level, blocks));

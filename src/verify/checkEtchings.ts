@@ -17,7 +17,7 @@ import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
 import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import type { Activity } from './checkBlock.ts';
-import { addNames, checkTable, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
+import { addNames, checkLists, type ExpectedEntries, Fingerprints, levelAt, namesOf } from './checkTables.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { addSupplies, countsOf, NO_SUPPLY, type Supply, sumOf } from './countSupply.ts';
 import { isFromNode, type ListsCheck, type Verification } from './verification.ts';
@@ -25,7 +25,7 @@ import { isFromNode, type ListsCheck, type Verification } from './verification.t
 /** An etching as read from its JSON, without counts. */
 type ReadEtching = Omit<Etching, 'counts'>;
 
-/** Expected content of a level. `entries` has the level's entries in the table of names (lists/nameTable.ts). */
+/** Expected content of a level. `entries` has the level's names (lists/names.ts). */
 interface ExpectedLevel extends ExpectedEntries {
   /** Mints and burns in the blocks of the level, by rune. */
   readonly supplies: Map<string, Supply>;
@@ -162,7 +162,7 @@ export class EtchingsVerification {
     };
     if (JSON.stringify(made) !== JSON.stringify({ levels: this.etchings.levels, runes: this.etchings.runes }))
       findings.add(`${rootPath} has etchings of other blocks`);
-    checkTable('table of names', lists.names, levels, this.check);
+    checkLists(namesOf(lists.names, lists.page), levels, this.check);
     for (const id of this.#runes.keys()) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
     findings.compare(rootPath, 'counts of mints and burns', hasCounts, list.isComplete());
     for (const { supplies } of levels) supplies.clear();

@@ -71,7 +71,7 @@ export async function verify(
   const own = new ComparingSink(root, findings);
   for (const [path, content] of ownFiles(manifest, siteAssets())) own.file(path, content);
   const blocks = readBlocks(root, manifest, own, findings);
-  const archive = orFinding(findings, () => StoredArchive.find(root, limits));
+  const archive = orFinding(findings, () => StoredArchive.find(root));
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
   const schema = envelope(site.dialect);
   const verified = await withScratchStore(

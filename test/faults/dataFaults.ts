@@ -78,11 +78,12 @@ export const DATA_FAULTS: readonly Fault[] = [
   },
   // Engine.
   {
-    name: 'levels of a table in no order',
-    file: 'src/engine/archive/tableWriter.ts',
-    from: '  return levels.sort((a, b) => totalOf(b) - totalOf(a) || a.first - b.first);',
-    to: '  return levels.sort((a, b) => totalOf(b) + totalOf(a) || a.first - b.first);',
-    test: 'engine/archive',
+    name: 'ids of removed blocks in a level',
+    file: 'src/engine/archive/idLists.ts',
+    from: 'height <= range.last && !replaced.has(height)',
+    to: 'height <= range.last',
+    test: 'format/readerCache',
+    only: 'a segment',
   },
   {
     name: 'ids without room for their bytes',
@@ -129,7 +130,7 @@ export const DATA_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a page of a list that is one page too far',
-    file: 'src/lists/pagedList.ts',
+    file: 'src/format/pagedList.ts',
     from: 'const first = Math.floor(from / each);',
     to: 'const first = Math.ceil(from / each);',
     test: 'lists/pagedLists',

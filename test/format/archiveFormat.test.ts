@@ -6,10 +6,10 @@ import { sealFile } from '../../src/contract/archiveFile.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
 import { FormatError } from '../../src/format/formatVersion.ts';
+import type { DocumentLevel } from '../../src/format/levels.ts';
 import { PartCache } from '../../src/format/partCache.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/format/root.ts';
 import { parseDirectory, type Segment } from '../../src/format/segmentDirectory.ts';
-import type { Level } from '../../src/format/sortedTable.ts';
 import { verifiedRead } from '../../src/format/verifiedRead.ts';
 import { inflateText, partOf } from '../../src/serve/archiveParts.ts';
 import { hex } from '../support/records.ts';
@@ -18,7 +18,8 @@ const MB = 1024 * 1024;
 
 describe('a root', () => {
   const segment: Segment = { first: 4, last: 7, file: 'a'.repeat(64), bytes: 100, directory: 20 };
-  const level: Level = { first: 0, last: 7, counts: [3, 1], files: ['b'.repeat(64)] };
+  const files = [{ from: '', file: 'b'.repeat(64), bytes: 9, directory: 0, members: [['', 9] as const] }];
+  const level: DocumentLevel = { first: 0, last: 7, files };
   const sizes = { pageSize: 60, objectSize: 4096, segmentBlocks: 1024 };
   const root: Root = { ...sizes, steps: [16, 4], unsettled: 2, segments: [segment], ids: [level] };
 

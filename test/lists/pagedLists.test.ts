@@ -10,10 +10,10 @@ import type { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
 import type { DocumentLevel } from '../../src/format/levels.ts';
+import { findPagedList } from '../../src/format/pagedList.ts';
 import { type Root, renderRoot } from '../../src/format/root.ts';
 import { LIMITS, READER_LIMITS } from '../../src/limits.ts';
 import { LISTED, listKeyOf, parsePointers } from '../../src/lists/activity.ts';
-import { findPagedList } from '../../src/lists/pagedList.ts';
 import { limitsWith } from '../support/limits.ts';
 import { hex } from '../support/records.ts';
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { sealFile } from '../../src/contract/archiveFile.ts';
 import type { RootName } from '../../src/format/archiveReader.ts';
+import type { DocumentLevel } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import type { Root } from '../../src/format/root.ts';
 import type { Segment } from '../../src/format/segmentDirectory.ts';
-import type { Level } from '../../src/format/sortedTable.ts';
 import type { Files, OpenFile } from '../../src/pages/fileAccess.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/filePaths.ts';
 import type { FetchFile } from '../../src/serve/fetchHost.ts';
@@ -110,9 +110,9 @@ export function readArchive(out: string): {
   readonly root: Root;
   readonly blocks: readonly StoredBlock[];
   readonly levels: readonly (readonly StoredEntry[])[];
-  /** The lines of each level of etchings, and the entries of each level of names. */
+  /** The lines of each level of etchings, and of names. */
   readonly etchings: readonly (readonly string[])[];
-  readonly names: readonly (readonly StoredEntry[])[];
+  readonly names: readonly (readonly string[])[];
 } {
   const bytesOf = (name: string) => contentOf(out, name);
   const { archive, list_root } = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as Record<
@@ -139,30 +139,22 @@ export function readArchive(out: string): {
       return { ...block, page, segment, pages: bodies };
     });
   });
-  const entriesOf = ({ files }: Level) => {
-    const entries: StoredEntry[] = [];
-    for (const content of files.map(bytesOf)) {
-      for (let at = 0; at < content.length; at += 16) {
-        // Skips the last 16 bytes of each 4,096, which contain the checksum.
-        if (at % 4096 === 4080 || content.readUIntBE(at + 6, 3) === 0xffffff) continue;
-        entries.push({
-          key: content.toString('hex', at, at + 6),
-          height: content.readUIntBE(at + 6, 3),
-          first: content.readUInt32BE(at + 9),
-          count: content.readUIntBE(at + 13, 3),
-        });
-      }
-    }
-    return entries;
-  };
-  const { lists } = text as { lists?: ListTables };
-  const etchings = (lists?.etchings?.levels ?? []).map(({ files }) =>
+  const linesOf = ({ files }: DocumentLevel) =>
     files.flatMap(({ file, bytes, directory }) =>
       gunzipSync(bytesOf(file).subarray(0, bytes - directory))
         .toString()
         .trimEnd()
         .split('\n'),
-    ),
-  );
-  return { root, blocks, levels: root.ids.map(entriesOf), etchings, names: (lists?.names ?? []).map(entriesOf) };
+    );
+  const entriesOf = (level: DocumentLevel) =>
+    linesOf(level).flatMap((line) => {
+      const [head = '', ...values] = line.split('\t');
+      return values.map((value): StoredEntry => {
+        const [height = 0, first = 0, count = 0] = value.split('.').map(Number);
+        return { key: head.slice(0, -1), height, first, count };
+      });
+    });
+  const { lists } = text as { lists?: ListTables };
+  const etchings = (lists?.etchings?.levels ?? []).map(linesOf);
+  return { root, blocks, levels: root.ids.map(entriesOf), etchings, names: (lists?.names ?? []).map(linesOf) };
 }

@@ -2,7 +2,7 @@
 import { isAscii } from 'node:buffer';
 import { countBefore } from '../../format/binarySearch.ts';
 import { separatorOf } from '../../format/documentKeys.ts';
-import { parseMembers, renderMembers } from '../../format/documents.ts';
+import { parseMembers, placeMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
@@ -53,6 +53,8 @@ export class DocumentWriter {
     private readonly objectSize: number,
     private readonly limits: Pick<Limits, 'documentMember'>,
     private readonly put: PutFile,
+    /** True if the root gets the directories of the files (`members` of a DocumentFile). */
+    private readonly isInRoot = false,
   ) {}
 
   /** Adds a document as a UTF-8 line that ends with a line feed. The caller must not change the bytes afterwards. */
@@ -129,9 +131,16 @@ export class DocumentWriter {
   #endFile(): void {
     const [first] = this.#members;
     if (first === undefined) return;
-    const directory = gzipMember(Buffer.from(renderMembers(this.#members.map(({ from, gzip }) => [from, gzip.length]))));
+    const members = this.#members.map(({ from, gzip }) => [from, gzip.length] as const);
+    const directory = this.isInRoot ? new Uint8Array() : gzipMember(Buffer.from(renderMembers(members)));
     const content = Buffer.concat([...this.#members.map(({ gzip }) => gzip), directory]);
-    this.#files.push({ from: first.from, file: this.put(content), bytes: content.length, directory: directory.length });
+    this.#files.push({
+      from: first.from,
+      file: this.put(content),
+      bytes: content.length,
+      directory: directory.length,
+      ...(this.isInRoot ? { members } : {}),
+    });
     this.#members = [];
     this.#bytes = 0;
   }
@@ -198,7 +207,8 @@ const documentOf = (line: StoredLine): StoredDocument => ({ key: line.key, value
 function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, length: number) => Uint8Array): Member[] {
   const file = files[at];
   if (file === undefined) return [];
-  const members = orUndefined(() => parseMembers(inflate(read(file.bytes - file.directory, file.directory)), file));
+  const inFile = () => parseMembers(inflate(read(file.bytes - file.directory, file.directory)), file);
+  const members = orUndefined(() => (file.members === undefined ? inFile() : placeMembers(file.members, file)));
   if (members === undefined) throw wrong(file, 'has a damaged directory of documents');
   return members.map(({ from, offset, length }, i) => {
     const next = members[i + 1]?.from ?? files[at + 1]?.from;

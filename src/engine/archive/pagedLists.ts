@@ -1,7 +1,9 @@
-/** Writes lists in documents (lists/pagedList.ts) as a stream: a list may have any number of entries. */
+/** Writes lists in documents (format/pagedList.ts) as a stream: a list may have any number of entries. */
 import { pageKey } from '../../format/documentKeys.ts';
-import { headKey } from '../../lists/pagedList.ts';
-import type { DocumentWriter } from './documentWriter.ts';
+import type { DocumentLevel } from '../../format/levels.ts';
+import { headKey, keyOfHead, lengthIn } from '../../format/pagedList.ts';
+import { type DocumentWriter, documentsOf, type StoredDocument } from './documentWriter.ts';
+import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
 const [TAB, LINE_FEED, POINT, ZERO] = [9, 10, 46, 48];
 
@@ -60,9 +62,16 @@ export class PagedLists {
     this.#end += 1;
   }
 
+  /** Adds an ASCII text as an entry. */
+  text(entry: string): void {
+    this.entry();
+    this.#reserve(entry.length);
+    this.#end += this.#bytes.write(entry, this.#end, 'latin1');
+  }
+
   #reserve(length: number): void {
     if (this.#end + length <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafe(2 * this.#bytes.length);
+    const larger = Buffer.allocUnsafe(2 * (this.#end + length));
     this.#bytes.copy(larger, 0, 0, this.#end);
     this.#bytes = larger;
   }
@@ -104,4 +113,28 @@ export class PagedLists {
   #flush(end: number): void {
     if (end > 0) this.to.addLines(Buffer.from(this.#bytes.subarray(0, end)));
   }
+}
+
+/**
+ * Yields the lists of a level of the last build, by ascending key, each with all its entries. `page` is the maximum
+ * number of entries in a document. Throws a ChangedArchiveError for damage.
+ */
+export function* storedLists(old: Pick<StoredArchive, 'read'>, level: DocumentLevel, page: number): Generator<StoredDocument> {
+  let [entries, pages]: [string[], number] = [[], 0];
+  for (const { key, values } of documentsOf(old, level)) {
+    const list = pages === 0 ? undefined : lengthIn(values);
+    const isPage = key.endsWith(pageKey('', pages)) && entries.length === pages * page;
+    if (
+      list === undefined ? values.length > page || !(isPage || (pages === 0 && headKey(keyOfHead(key)) === key)) : list !== entries.length
+    )
+      throw new ChangedArchiveError(`the archive's list ${key} is damaged`);
+    if (isPage && list === undefined) {
+      for (const value of values) entries.push(value);
+      pages += 1;
+    } else {
+      yield { key: keyOfHead(key), values: list === undefined ? values : entries };
+      [entries, pages] = [[], 0];
+    }
+  }
+  if (pages > 0) throw new ChangedArchiveError('the archive has a list without an end');
 }

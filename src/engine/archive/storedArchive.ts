@@ -12,8 +12,6 @@ import type { RootName } from '../../format/archiveReader.ts';
 import { FormatError } from '../../format/formatVersion.ts';
 import { parseRoot, type Root } from '../../format/root.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from '../../format/segmentDirectory.ts';
-import { BLOCK_BYTES, checkBlocks } from '../../format/sortedTable.ts';
-import { exceeds, LIMITS, type WorkLimits } from '../../limits.ts';
 import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { siteOf } from '../../pages/mirrorOptions.ts';
 import { inflate } from '../render/compress.ts';
@@ -38,15 +36,10 @@ interface OpenedSegment {
 }
 
 export interface StoredFile {
-  /**
-   * Reads a part of the file. Throws a ChangedArchiveError if the file is too short, or if `check` throws an
-   * ArchiveError because the part is damaged.
-   */
-  readonly read: (offset: number, length: number, check?: (part: Uint8Array) => void) => Buffer;
+  /** Reads a part of the file. Throws a ChangedArchiveError if the file is too short. */
+  readonly read: (offset: number, length: number) => Buffer;
   readonly close: () => void;
 }
-
-type TableLimits = Pick<WorkLimits, 'tableBlocksAtOnce'>;
 
 export class StoredArchive {
   readonly root: Root;
@@ -56,8 +49,8 @@ export class StoredArchive {
    * Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError if the manifest names
    * none or the archive cannot be read.
    */
-  static in(out: string, limits: TableLimits = LIMITS): StoredArchive {
-    const archive = StoredArchive.find(out, limits);
+  static in(out: string): StoredArchive {
+    const archive = StoredArchive.find(out);
     if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} names no archive`);
     return archive;
   }
@@ -66,7 +59,7 @@ export class StoredArchive {
    * Like `in`, but returns undefined if the manifest names no archive. Throws a ChangedArchiveError if the manifest or
    * the root cannot be read.
    */
-  static find(out: string, limits: TableLimits = LIMITS): StoredArchive | undefined {
+  static find(out: string): StoredArchive | undefined {
     const path = join(out, MANIFEST_PATH);
     let text = '';
     try {
@@ -75,14 +68,13 @@ export class StoredArchive {
       throw new ChangedArchiveError(`${path} cannot be read: ${messageOf(error)}`);
     }
     const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(text)));
-    return listRoot && new StoredArchive(out, listRoot, limits);
+    return listRoot && new StoredArchive(out, listRoot);
   }
 
   /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
   constructor(
     private readonly out: string,
     readonly name: RootName,
-    private readonly limits: TableLimits = LIMITS,
   ) {
     const content = this.read(name.root);
     if (content.length !== name.bytes)
@@ -128,11 +120,10 @@ export class StoredArchive {
     const handle = this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));
     let isOpen = true;
     return {
-      read: (offset, length, check) =>
+      read: (offset, length) =>
         this.#orChanged(file, () => {
           const part = Buffer.allocUnsafeSlow(length);
           if (readSync(handle, part, 0, length, offset) !== length) throw new ArchiveError('is too short');
-          check?.(part);
           return part;
         }),
       close: () => {
@@ -140,21 +131,6 @@ export class StoredArchive {
         isOpen = false;
       },
     };
-  }
-
-  /**
-   * Yields the blocks of a table's file, several per buffer. `size` is the size of the file's content in bytes. Throws
-   * a ChangedArchiveError for a damaged block.
-   */
-  *blocksOf(file: string, size: number): Generator<Buffer> {
-    const content = this.open(file);
-    const isLong = exceeds(this.limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);
-    const most = isLong ? this.limits.tableBlocksAtOnce * BLOCK_BYTES : size;
-    try {
-      for (let offset = 0; offset < size; offset += most) yield content.read(offset, Math.min(most, size - offset), checkBlocks);
-    } finally {
-      content.close();
-    }
   }
 
   #pathOf(file: string): string {

@@ -82,7 +82,7 @@ export class StateTables extends Place {
   readonly blocks = this.table('blocks', BLOCKS);
   readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
   readonly runeCounts = this.table('rune_counts', RUNE_COUNTS);
-  /** Transactions of written blocks. Empty in layout `archive`, whose table of ids has the transactions. */
+  /** Transactions of written blocks. Empty in layout `archive`, whose ids have the transactions. */
   readonly transactions = this.table('transactions', TRANSACTIONS);
   /** Published files of rows, as their index lists them (contract/rowsSchemas.ts). */
   readonly rowFiles = this.table(

@@ -6,12 +6,11 @@ import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../
 import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../../src/engine/render/compress.ts';
 import { describe as describeArchive } from '../../../src/engine/writeArchive.ts';
-import { crc32 } from '../../../src/format/crc32.ts';
 import { type Root, renderRoot } from '../../../src/format/root.ts';
 import { LIMITS } from '../../../src/limits.ts';
 import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../../src/verify/findings.ts';
-import { contentOf, MANIFEST, putFile } from '../../support/archives.ts';
+import { MANIFEST, putFile } from '../../support/archives.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { exportOf, rowsWithoutAddress } from '../../support/nodeRows.ts';
@@ -185,8 +184,8 @@ describe('data', () => {
 interface Forgery {
   /** Changes the documents of etchings in the lowest level. */
   readonly lines?: (documents: StoredDocument[]) => StoredDocument[];
-  /** Changes the table of names of the lowest level. */
-  readonly names?: (content: Buffer) => void;
+  /** Changes the documents of names in the lowest level. */
+  readonly names?: (documents: readonly StoredDocument[]) => StoredDocument[];
   readonly root?: (root: Root) => Root;
   /** Changes the documents of rune names in the lowest level. */
   readonly runes?: (documents: StoredDocument[]) => StoredDocument[];
@@ -194,7 +193,7 @@ interface Forgery {
 
 async function forge(
   out: string,
-  { lines = (all) => all, names = () => undefined, root: changed = (root) => root, runes: renamed = (all) => all }: Forgery,
+  { lines = (all) => all, names = (all) => [...all], root: changed = (root) => root, runes: renamed = (all) => all }: Forgery,
 ): Promise<void> {
   const archive = StoredArchive.in(out);
   const { root } = archive;
@@ -209,15 +208,14 @@ async function forge(
   const nameWriter = new DocumentWriter(root.objectSize, LIMITS, put);
   if (lowest === undefined) throw new Error('no names of runes');
   for (const document of renamed([...documentsOf(archive, lowest)])) nameWriter.addLine(lineOf(document));
-  const content = contentOf(out, table.files[0] ?? '');
-  names(content);
-  content.writeUInt32BE(crc32(content, 0, 4092), 4092);
+  const keyWriter = new DocumentWriter(root.objectSize, LIMITS, put, true);
+  for (const document of names([...documentsOf(archive, table)])) keyWriter.addLine(lineOf(document));
   const etchings = {
     ...lists.etchings,
     levels: [(await writer.finish(level)) ?? level, ...levels],
     runes: [(await nameWriter.finish(lowest)) ?? lowest, ...others],
   };
-  const forged = changed({ ...root, lists: { ...lists, etchings, names: [{ ...table, files: [put(content)] }, ...tables] } });
+  const forged = changed({ ...root, lists: { ...lists, etchings, names: [(await keyWriter.finish(table)) ?? table, ...tables] } });
   const text = gzipMember(Buffer.from(renderRoot(forged)));
   const name = { root: put(text), bytes: text.length };
   const manifest = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as { list_root?: object; bytes: number };
@@ -244,11 +242,8 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     ['two values', { lines: (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] })) }, 'has 2 values instead of one'],
     ['a missing etching', { lines: (all) => all.slice(1) }, 'has another number of etchings than the manifest'],
     ['another order', { lines: (all) => all.map(({ key }, i) => ({ key, values: all.at(-1 - i)?.values ?? [] })) }, 'is not in order'],
-    [
-      'another ordinal of a name',
-      { names: (content) => content.writeUInt8(content.readUInt8(15) ^ 1, 15) },
-      'the table of names of the blocks',
-    ],
+    ['another ordinal of a name', { names: replaced('[', '[1') }, 'the names of the blocks'],
+    ['a missing name', { names: (all) => all.slice(1) }, 'the names of the blocks'],
     ...(
       [
         ['another symbol', replaced('"]', '!"]')],
@@ -261,7 +256,7 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
       { runes: change },
       'has wrong names of the rune with the ordinal 00000',
     ]),
-    ['another id of a name', { names: (content) => content.writeUInt8(content.readUInt8(12) ^ 1, 12) }, 'the table of names of the blocks'],
+    ['another id of a name', { names: replaced('"]', '1"]') }, 'the names of the blocks'],
     [
       'another total',
       {

@@ -6,11 +6,11 @@
  * `page` entries (ListTables) has them in pages (`pageKey`), and its head has only their number. The head sorts after the
  * pages, because a build that writes a list of any length as a stream knows this number only at the end.
  */
-import type { Archive } from '../format/archiveReader.ts';
-import { pageKey } from '../format/documentKeys.ts';
-import { damaged, findDocuments } from '../format/documents.ts';
-import type { DocumentLevel } from '../format/levels.ts';
-import { overlapping } from '../format/overlap.ts';
+import type { Archive } from './archiveReader.ts';
+import { pageKey } from './documentKeys.ts';
+import { damaged, findDocuments } from './documents.ts';
+import type { DocumentLevel } from './levels.ts';
+import { overlapping } from './overlap.ts';
 
 export const headKey = (key: string): string => `${key}!`;
 export const keyOfHead = (head: string): string => head.slice(0, -1);
@@ -32,8 +32,8 @@ export interface PagedList<Entry> {
 /**
  * Finds a list. `levels` has the level that the list begins with first. An unknown list has no entries. Also reads the
  * pages that probably have the entries from `offset` on. Then reading these entries takes no further round of requests,
- * unless the levels before theirs have more than a page. `parse` returns the entries of a document of a level. Rejects
- * with an ArchiveError for damaged files.
+ * unless the levels before theirs have more than a page. `parse` returns the entries of a document of a level, and
+ * `size` is the maximum number of entries in a document. Rejects with an ArchiveError for damaged files.
  */
 export async function findPagedList<Level extends DocumentLevel, Entry>(
   archive: Archive,
@@ -41,8 +41,8 @@ export async function findPagedList<Level extends DocumentLevel, Entry>(
   key: string,
   offset: number,
   parse: (values: readonly string[], level: Level) => readonly Entry[],
+  size = archive.root.lists?.page ?? 1,
 ): Promise<PagedList<Entry>> {
-  const size = archive.root.lists?.page ?? 1;
   const near = Math.floor(offset / size);
   const ahead = [...new Set([Math.max(near - 1, 0), near])];
   const found = await Promise.all(
