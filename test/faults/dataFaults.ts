@@ -82,8 +82,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/idLists.ts',
     from: 'height <= range.last && !replaced.has(height)',
     to: 'height <= range.last',
-    test: 'format/readerCache',
-    only: 'a segment',
+    test: 'exhaustive/histories',
   },
   {
     name: 'ids without room for their bytes',
