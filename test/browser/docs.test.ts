@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { closeBrowser, openPage, violations } from './support.ts';
+import { closeBrowser, openPage, violations, visit } from './support.ts';
 
 let host: LocalHost;
 let proxy: Server;
@@ -127,7 +127,7 @@ it('names a part that cannot be loaded', async () => {
   const { page, close } = await openPage('about:blank');
   await page.route('**/openapi.json', (route) => route.fulfill({ status: 503, body: '' }));
   await page.route('**/swagger-ui-bundle.js', (route) => route.abort());
-  await page.goto(`${bases.root}docs/`, { waitUntil: 'networkidle' });
+  await visit(page, `${bases.root}docs/`);
   expect(await page.textContent('#endpoints')).toContain('cannot be loaded (status 503)');
   await page.goto(`${bases.root}docs/#/`);
   await page.waitForSelector('#swagger-ui:has-text("cannot be loaded (swagger-ui-bundle.js is missing)")');

@@ -10,7 +10,7 @@ import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { settled } from './explorer.ts';
 import { etchedRunes } from './runeMirror.ts';
-import { closeBrowser, type OpenPage, openPage } from './support.ts';
+import { closeBrowser, type OpenPage, openPage, revisit } from './support.ts';
 
 const RUNE = { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' };
 const folder = temporaryFolder();
@@ -31,7 +31,7 @@ async function openAt(search: string, { port } = host): Promise<OpenPage> {
   const opened = await openPage(`http://127.0.0.1:${port}/${search}`, { timezoneId: 'Europe/Berlin' });
   open.push(opened);
   await opened.page.clock.install();
-  await opened.page.reload({ waitUntil: 'networkidle' });
+  await revisit(opened.page);
   return opened;
 }
 

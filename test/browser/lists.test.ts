@@ -12,7 +12,7 @@ import { exportOf, rowsWithoutAddress } from '../support/nodeRows.ts';
 import type { Activity } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled, told } from './explorer.ts';
-import { closeBrowser, type OpenPage, openPage } from './support.ts';
+import { closeBrowser, type OpenPage, openPage, revisit, visit } from './support.ts';
 
 /** Two transactions of the sample. The records of the first fit on one page, and those of the second do not. */
 const TX_21 = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
@@ -124,10 +124,10 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     await page.goBack();
     await page.waitForSelector(`.range >> text=${sent - 19}–${sent} of 437`);
     expect((await ends())[1]).toEqual(first);
-    await page.goto(addressOf(name, `?block=2000007&offset=${minted - 20}`), { waitUntil: 'networkidle' });
+    await visit(page, addressOf(name, `?block=2000007&offset=${minted - 20}`));
     expect((await ends())[1]).not.toEqual(['receive', records[minted]?.amount]);
-    await page.goto(addressOf(name, `?block=2000007&offset=${minted}`), { waitUntil: 'networkidle' });
-    await page.reload({ waitUntil: 'networkidle' });
+    await visit(page, addressOf(name, `?block=2000007&offset=${minted}`));
+    await revisit(page);
     expect((await ends())[0]).toEqual(['mint', records[minted]?.amount]);
     expect((await rowsOf(page))[0]?.addresses).toEqual([records[minted - 1]?.address]);
     expect(problems).toEqual([]);
@@ -167,7 +167,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     ] as const) {
       const records = await listOf(hostOf(name), `transactions/${id}`);
       expect(records).toHaveLength(length);
-      await page.goto(addressOf(name, `?tx=${id}`), { waitUntil: 'networkidle' });
+      await visit(page, addressOf(name, `?tx=${id}`));
       const totals = await page.$$eval('.totals tbody tr', (rows) =>
         rows.map((row) =>
           [...row.querySelectorAll('[data-label="Rune"] code, data')].map((cell) => cell.getAttribute('value') ?? cell.textContent),
@@ -257,7 +257,7 @@ describe('addresses', () => {
     const seen = async () => [await page.textContent('h1:visible'), await page.locator('.range').first().textContent()];
     const first = ['Block 2,000,007', expect.stringMatching(/^61–120 of /)];
     expect(await seen()).toEqual(first);
-    await page.reload({ waitUntil: 'networkidle' });
+    await revisit(page);
     expect(await seen()).toEqual(first);
     expect(await page.inputValue('#query')).toBe('2000007');
     await lookUp(page, '840000');
@@ -282,9 +282,9 @@ describe('addresses', () => {
     await page.waitForSelector('text=Block 2,000,006');
     await page.click('[aria-label="Previous block: 2,000,004"]');
     await page.waitForSelector('text=Block 2,000,004');
-    await page.goto(addressOf('files', '?block=2000001'), { waitUntil: 'networkidle' });
+    await visit(page, addressOf('files', '?block=2000001'));
     expect(await page.locator('[aria-label="Previous block: 840,000"]').count()).toBe(1);
-    await page.goto(addressOf('files', '?block=2000007&offset=40'), { waitUntil: 'networkidle' });
+    await visit(page, addressOf('files', '?block=2000007&offset=40'));
     await page.locator('[aria-label="Last page"]').first().click();
     await page.waitForSelector('text=421–437 of 437');
     await page.locator('[aria-label="First page"]').first().click();
@@ -342,7 +342,7 @@ it('a mirror without lists by operation explains why the filter is missing', asy
   const mints = (await listOf(hostOf('files'), 'blocks/2000008', '&operation_type=mint')).length;
   expect(await page.textContent('.chip >> text=mint')).toBe(`mint ${mints}`);
   expect(problems).toEqual([]);
-  await page.goto(addressOf('plain', '?block=2000008&operation=mint'), { waitUntil: 'networkidle' });
+  await visit(page, addressOf('plain', '?block=2000008&operation=mint'));
   expect(await page.textContent('.error')).toContain('querystring/operation_type is not available');
 });
 
@@ -358,7 +358,7 @@ it('a record without an address says so, unless its operation never has an addre
   );
   expect(await cells()).toEqual([`${alice}→${bob}`, alice, alice, `${alice}→no address`, `${alice}→${bob}`, `no address→${bob}`, '']);
   expect(told(await rowsOf(page))).toEqual(told((await listOf(hostOf('nobody'), 'blocks/2')).map((one) => rowOf(one, 'block'))));
-  await page.goto(addressOf('nobody', '?block=3'), { waitUntil: 'networkidle' });
+  await visit(page, addressOf('nobody', '?block=3'));
   expect(await cells()).toEqual(['no address', '', 'no address', bob, '→no address']);
   expect(await page.locator('.activity [data-label="From and to"] a').count()).toBe(1);
   expect(problems).toEqual([]);
@@ -386,12 +386,12 @@ describe.each(['files', 'archive'])('a static file host below a folder, layout %
     expect(command).toEqual(name === 'files' ? [`curl '${raw}'`] : []);
     if (name === 'files') expect((await fetch(raw)).status).toBe(200);
     else expect(await page.textContent('.source')).toContain('does not answer requests of the API');
-    await page.reload({ waitUntil: 'networkidle' });
+    await revisit(page);
     expect(await page.textContent('h1:visible')).toBe('Transaction');
-    await page.goto(`${site.url}/index.html?block=840000`, { waitUntil: 'networkidle' });
+    await visit(page, `${site.url}/index.html?block=840000`);
     expect(await rowsOf(page)).toHaveLength(4);
     expect(requested.filter((url) => !url.startsWith(`${site.url}/`) && !url.startsWith('data:'))).toEqual([]);
-    await page.goto(`${site.url}/`, { waitUntil: 'networkidle' });
+    await visit(page, `${site.url}/`);
     expect(await page.textContent('#ask')).toContain('does not answer requests of the API');
     // Ignores some 404 answers: for each kind of request, the page asks once whether the host answers it.
     expect(problems.filter((text) => !/^404: .*\/activity(?:\?limit=20)?$/.test(text) && !/^console: .* 404 /.test(text))).toEqual([]);

@@ -10,7 +10,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { rowsOf } from './explorer.ts';
-import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
+import { closeBrowser, type OpenPage, openPage, violations, visit } from './support.ts';
 
 const TX = '0xe79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const TX_21 = '0xa1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
@@ -198,7 +198,7 @@ it('does not execute markup in the data', async () => {
   await page.waitForSelector('#runes .rune');
   expect(await page.textContent('#runes .rune')).toBe(markup);
   for (const search of ['?block=840001', `?tx=${nasty.location.tx_id}`]) {
-    await page.goto(`http://127.0.0.1:${at.port}/${search}`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${at.port}/${search}`);
     expect(await page.textContent('.rune')).toBe(markup);
     expect(await rowsOf(page)).toMatchObject([
       { addresses: [markup, `javascript:${markup}`], amount: '340282366920938463463374607431768211455' },
@@ -210,7 +210,7 @@ it('does not execute markup in the data', async () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.width);
   }
   // Markup in a link must be shown as text too.
-  await page.goto(`http://127.0.0.1:${at.port}/?block=${encodeURIComponent(markup)}`, { waitUntil: 'networkidle' });
+  await visit(page, `http://127.0.0.1:${at.port}/?block=${encodeURIComponent(markup)}`);
   expect(await page.locator('main img').count()).toBe(0);
   expect(await page.inputValue('#query')).toBe(markup);
   expect(requested.filter((url) => new URL(url).pathname === '/x')).toEqual([]);

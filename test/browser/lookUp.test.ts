@@ -6,7 +6,7 @@ import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, listOf, lookUp, rowOf, rowsOf, settled, told } from './explorer.ts';
-import { closeBrowser, type OpenPage, openPage } from './support.ts';
+import { closeBrowser, type OpenPage, openPage, quiet, visit } from './support.ts';
 
 const dist = join(temporaryFolder(), 'dist');
 const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
@@ -116,7 +116,7 @@ describe('a look-up', () => {
     expect(await page.textContent('#view')).toContain('no rune activity of block 2000005');
     expect(await page.locator('text=Look for a').count()).toBe(0);
     expect(await page.textContent('#view')).toContain('Nearest with activity: 2,000,004 2,000,006');
-    await page.goto(`http://127.0.0.1:${host.port}/?block=2000100`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${host.port}/?block=2000100`);
     expect(await page.textContent('#view')).toContain('Its highest block is 2,000,010. Newer blocks come with its next build.');
     await page.click('#view a:text("2,000,010")');
     await settled(page);
@@ -138,7 +138,7 @@ describe('a look-up', () => {
     await page.fill('#query', '840000');
     await page.press('#query', 'Enter');
     await settled(page);
-    await page.waitForLoadState('networkidle');
+    await quiet(page);
     expect(await page.textContent('h1:visible')).toBe('Block 840,000');
     expect(problems).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe('an error', () => {
   it("of the API is shown with the API's message", async () => {
     const { page } = await openAt('?block=840000&limit=1000');
     expect(await page.textContent('[role=alert].error')).toBe('400 Bad Requestquerystring/limit must be <= 60');
-    await page.goto(`http://127.0.0.1:${host.port}/?block=840000&limit=abc`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${host.port}/?block=840000&limit=abc`);
     expect(await page.textContent('[role=alert].error')).toContain('querystring/limit must be integer');
     // The page offers no retry, because the mirror would refuse the request again.
     expect(await page.locator('button:text("Try again")').count()).toBe(0);

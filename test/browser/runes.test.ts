@@ -25,7 +25,7 @@ import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, filesBelowFolder, lookUp, scrolledToEnd, settled } from './explorer.ts';
 import { holder, LAST, manyRunes, runeInput } from './runeMirror.ts';
-import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
+import { closeBrowser, type OpenPage, openPage, violations, visit } from './support.ts';
 
 const folder = temporaryFolder();
 const open: OpenPage[] = [];
@@ -277,7 +277,7 @@ describe('the page of a rune', () => {
     await page.waitForSelector('text=21–40 of 71');
     expect(await shown()).toEqual(expected.slice(20, 40));
     expect(await page.textContent('.holders-list tbody tr')).toMatch(/^21bc1p/);
-    await page.goto(`http://127.0.0.1:${mirrorOf('full').port}/?rune=840000:3&list=holders&offset=400`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${mirrorOf('full').port}/?rune=840000:3&list=holders&offset=400`);
     expect(await page.textContent('#view .note')).toContain('This list has 71 entries and ends before this page');
     await page.click('text=Show the first page');
     await page.waitForSelector('text=1–20 of 71');
@@ -370,7 +370,7 @@ describe('the page of a rune', () => {
     expect(await page.textContent('.sums')).toMatch(/Never minted20,988\.00000000$/);
     await lookUp(page, 'DOGGOTOTHEMOON');
     expect(await bars()).toEqual([['etching width:100.0000%'], ['burn width:0.0000%']]);
-    await page.goto(`http://127.0.0.1:${mirrorOf('sample').port}/?rune=DOGGOTOTHEMOON`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${mirrorOf('sample').port}/?rune=DOGGOTOTHEMOON`);
     expect(await bars()).toEqual([]);
   });
 
@@ -379,7 +379,7 @@ describe('the page of a rune', () => {
     expect(await swapped.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOGS•AND•CATS•TOGETHER']);
     const { page } = await openAt('?rune=LANTERN');
     expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toContain('AMBER•LANTERN•MOON');
-    await page.goto(`http://127.0.0.1:${mirrorOf('full').port}/?rune=DOGGONE`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${mirrorOf('full').port}/?rune=DOGGONE`);
     expect(await page.textContent('#view')).toContain('This mirror has no rune DOGGONE.');
     expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOG•GO•TO•THE•MOON']);
     await page.click('#view .links a');
@@ -565,9 +565,9 @@ describe('a search of all names', () => {
     await page.click('text=Runes with CATSTOG in their names');
     await page.waitForSelector('.runes-list');
     expect(await found(page)).toEqual(['DOGS•AND•CATS•TOGETHER']);
-    await page.goto(`http://127.0.0.1:${mirrorOf('full').port}/?runes=OON`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${mirrorOf('full').port}/?runes=OON`);
     expect(await page.textContent('#view p')).toBe('0 of 6 runes have a word that begins like this.');
-    await page.goto(`http://127.0.0.1:${mirrorOf('records').port}/?runes=MOON`, { waitUntil: 'networkidle' });
+    await visit(page, `http://127.0.0.1:${mirrorOf('records').port}/?runes=MOON`);
     expect(await page.textContent('#view .note')).toContain('does not have etchings');
     // No name begins with MO or CA, so the search files for these letters do not exist.
     expect(problems.filter((text) => !text.includes('404'))).toEqual([]);

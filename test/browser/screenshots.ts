@@ -6,7 +6,7 @@ import type { BrowserContextOptions } from 'playwright-core';
 import { testBuild } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
 import { startServer } from '../support/server.ts';
-import { closeBrowser, openPage } from './support.ts';
+import { closeBrowser, openPage, revisit } from './support.ts';
 
 /** Time that the page shows as the current time: a few minutes after the sample's last block. */
 const NOW = new Date((1_713_691_167 + 240) * 1000);
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
     const { page, close } = await openPage(`http://127.0.0.1:${host.port}/`, { ...options, reducedMotion: 'reduce' });
     // With a fixed clock, every run shows the same relative times.
     await page.clock.setFixedTime(NOW);
-    await page.reload({ waitUntil: 'networkidle' });
+    await revisit(page);
     await page.screenshot({ path: join(to, `${name}.png`) });
     await close();
   }

@@ -9,7 +9,7 @@ import { ROOT } from '../support/cli.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { scrolledToEnd, settled } from './explorer.ts';
 import { manyRunes } from './runeMirror.ts';
-import { closeBrowser, openPage } from './support.ts';
+import { closeBrowser, openPage, quiet } from './support.ts';
 
 /** Upper limits of the transferred bytes. */
 const OVERVIEW = 55_000;
@@ -54,7 +54,7 @@ async function bytesOf(path: string, limit: number, at = host, use?: (page: Page
   const { page, problems, requested, close } = await openPage(url);
   await settled(page);
   await use?.(page);
-  await page.waitForLoadState('networkidle');
+  await quiet(page);
   await close();
   proxy.close();
   // No name begins with the typed letters, so the search file for them does not exist.

@@ -49,7 +49,7 @@ it.each([
 it('ends a thread that never answers when the signal is aborted', async () => {
   const stopping = new AbortController();
   const first = threadOf('', stopping.signal).next();
-  setTimeout(() => stopping.abort(), 50);
+  setImmediate(() => stopping.abort());
   await expect(first).rejects.toThrow('abort');
 });
 

@@ -10,6 +10,7 @@ import { errorResponse } from '../../src/contract/schemas.ts';
 import { CASES, checkCase } from '../support/cases.ts';
 import { freePort } from '../support/ports.ts';
 import { type Answer, type Host, type LocalHost, sendTo } from '../support/server.ts';
+import { until } from '../support/until.ts';
 import type { PlainRequest } from './requests.ts';
 
 /**
@@ -120,7 +121,6 @@ export interface ProgramCall {
 
 /** Number of attempts to start a program. */
 const STARTS = 4;
-const ANSWER_MS = 30_000;
 
 /** Thrown when a program ends before it answers. */
 class EndedError extends Error {}
@@ -150,23 +150,13 @@ async function startOnce({ program, args, env = {} }: ProgramCall, port: number)
   }
   const ended = once(child, 'exit');
   const send = sendTo(port);
-  const until = performance.now() + ANSWER_MS;
-  for (;;) {
+  await until(() => {
     if (child.exitCode !== null || child.signalCode !== null) throw new EndedError(`${program} ended: ${log}`);
-    if (performance.now() > until) {
-      child.kill('SIGKILL');
-      await ended;
-      throw new Error(`${program} does not answer: ${log}`);
-    }
-    if (
-      await send('GET', '/').then(
-        () => true,
-        () => false,
-      )
-    )
-      break;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+    return send('GET', '/').then(
+      () => true,
+      () => false,
+    );
+  });
   return {
     port,
     send,

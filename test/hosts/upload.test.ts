@@ -17,7 +17,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
@@ -25,6 +24,7 @@ import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles 
 import { type Finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
+import { until } from '../support/until.ts';
 import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
 
 const KILLS = Number(process.env['KILLS'] ?? 2);
@@ -109,24 +109,29 @@ const answersOf = async (dist: string) => {
 /**
  * Requests targets from the bucket over HTTP until `stop` is called. `allowed` has the allowed answers for each target.
  */
-function poll(allowed: readonly (readonly string[])[]): { stop(): Promise<Record<string, number>> } {
+function poll(allowed: readonly (readonly string[])[]): { turn(): Promise<void>; stop(): Promise<Record<string, number>> } {
   const outcomes: Record<string, number> = { '503': 0 };
   const fetchFile = (path: string) => fetch(`http://127.0.0.1:${s3.port}/${BUCKET}/${path}`);
   // One mirror reads everything anew. The other caches everything as long as possible.
   const mirrors = [new FetchMirror(fetchFile, 0), new FetchMirror(fetchFile, 600_000)];
   let isStopped = false;
+  const waiting: (() => void)[] = [];
   const work = mirrors.map(async (mirror) => {
-    for (let i = 0; !isStopped; i = (i + 7) % TARGETS.length) {
+    // Asks for all targets once more after the upload.
+    for (let [i, left] = [0, TARGETS.length]; !isStopped || left > 0; i = (i + 7) % TARGETS.length, left -= isStopped ? 1 : 0) {
       const target = TARGETS[i] ?? '';
       const answer = await ask(mirror, target);
       const which = answer === '503' ? '503' : String(allowed.findIndex((answers) => answers[i] === answer));
       if (which === '-1') throw new Error(`${target} was answered with what no build says: ${answer.slice(0, 200)}`);
       outcomes[which] = (outcomes[which] ?? 0) + 1;
+      for (const go of waiting.splice(0)) go();
     }
   });
   // Errors are reported by stop().
   for (const one of work) one.catch(() => {});
   return {
+    /** Resolves after the next answer. */
+    turn: () => new Promise((resolve) => waiting.push(resolve)),
     stop: async () => {
       isStopped = true;
       await Promise.all(work);
@@ -178,12 +183,11 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
  * Uploads after an upload was killed. Repeats while the killed rclone still has the lock, until its process has ended.
  */
 async function uploadAfterKill(dist: string): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const { code, stderr } = await finished(start(dist));
-    if (code === 0) return;
-    expect(stderr).toContain('another upload');
-    await wait(20);
-  }
+    if (code !== 0) expect(stderr).toContain('another upload');
+    return code === 0;
+  });
 }
 
 const build = (dist: string, input: string, layout: Layout) => testBuild(dist, { inputs: [join(work, input)], layout, lists: true });
@@ -267,11 +271,11 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     const old = await answersOf(dist);
     await build(dist, 'after', layout);
     s3.requests.length = 0;
+    const polling = poll([old, await answersOf(dist)]);
     s3.intercept = async (method) => {
-      if (method !== 'GET') await wait(3);
+      if (method !== 'GET') await polling.turn();
       return undefined;
     };
-    const polling = poll([old, await answersOf(dist)]);
     await upload(dist);
     const outcomes = await polling.stop();
     expectSame(dist);
@@ -559,7 +563,7 @@ describe('an upload that fails', () => {
       return undefined;
     };
     const first = finished(start(dist, { UPLOAD: 'all' }));
-    while (!s3.requests.some((line) => line.startsWith('PUT '))) await wait(20);
+    await until(() => s3.requests.some((line) => line.startsWith('PUT ')));
     expect(await failure([REMOTE, dist, `${dist}.cache`])).toContain('another upload');
     release();
     expect((await first).code).toBe(0);

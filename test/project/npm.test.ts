@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 /** Makes a folder with the scripts of this project and one valid input file. */
 function npmFolder(): string {
@@ -72,6 +72,6 @@ describe('npm start', () => {
         () => true,
         () => false,
       );
-    while (await answers()) await sleep(50);
+    await until(async () => !(await answers()));
   });
 });

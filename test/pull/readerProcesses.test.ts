@@ -1,13 +1,14 @@
 /** Tests the processes that read rows of other mirrors: they share the memory limit of the pull, and refuse wrong rows. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FieldKind } from '../../src/contract/fields.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { RowsReader } from '../../src/pull/mirror/rows/readerProcesses.ts';
 import { copyTable, ledgerForm, RUNES } from '../../src/rows/rowsForm.ts';
 import { temporaryFolder } from '../support/build.ts';
+import { until } from '../support/until.ts';
 
 /** Returns the ids of the processes that this process has started to read rows. */
 const readers = (): string[] =>
@@ -31,7 +32,7 @@ it.each([
   expect(await Promise.all(reads)).toEqual(reads.map(() => ({ rows: 0, blocks: [] })));
   expect(readers()).toHaveLength(most);
   reader.close();
-  await vi.waitFor(() => expect(readers()).toEqual([]), 60_000);
+  await until(() => readers().length === 0);
 });
 
 it('writes the same bytes for the same rows, whatever their files and row groups', async () => {

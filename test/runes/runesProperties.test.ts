@@ -21,8 +21,7 @@ import { decodedByOrd, decodedHere, generateOutputs, randomIntegers } from '../s
 import { blockBytes } from '../support/runeBlocks.ts';
 import { generateTransaction } from '../support/runeChains.ts';
 
-const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
-console.log(`seed ${SEED}: repeat with SEED=${SEED}`);
+const SEED = Number(process.env['SEED']);
 
 /** Rows of a transaction. A key has the operation, the rune, the sender, and the receiving output. */
 type Told = [key: string, amount: bigint][];

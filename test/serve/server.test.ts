@@ -1,11 +1,12 @@
 /** Tests the local server with the case table (test/support/cases.ts), and with faults that only a server can have. */
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLIENT_LIMITS } from '../../src/serve/local/clientLimits.ts';
 import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
@@ -16,6 +17,7 @@ import { sampleOutput } from '../support/recorded.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkErrorPages } from '../support/siteFiles.ts';
+import { until } from '../support/until.ts';
 
 const dist = join(temporaryFolder(), 'dist');
 let host: LocalHost;
@@ -235,8 +237,8 @@ describe('a folder with a pipe for a manifest', () => {
     execFileSync('mkfifo', [manifest]);
     // Runs in a separate process: if a read blocked forever, only killing its process could end it.
     const script = `import('./src/serve/local/server.ts').then(({ createMirrorServer }) => createMirrorServer(process.argv[1])).catch((error) => console.log(error.message))`;
-    const said = execFileSync(process.execPath, ['--import', 'tsx', '-e', script, out], { cwd: ROOT, encoding: 'utf8', timeout: 20_000 });
-    expect(said).toContain(`${manifest} is not a file`);
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '-e', script, out], { cwd: ROOT });
+    expect(stdout).toContain(`${manifest} is not a file`);
     expect((await own.send('GET', '/runes/v1/blocks/5/activity')).status).toBe(503);
     await own.close();
   });
@@ -283,7 +285,7 @@ describe('raw requests', () => {
     const get = 'GET /runes/v1/blocks/2000002/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
     expect(await untilClosed(openSocket(own.port, get))).toBe('');
     sockets[0]?.destroy();
-    await vi.waitFor(async () => expect(await untilClosed(openSocket(own.port, get))).toMatch(/^HTTP\/1\.1 200 /), 60_000);
+    await until(async () => (await untilClosed(openSocket(own.port, get))).startsWith('HTTP/1.1 200 '));
     await own.close();
   });
 

@@ -1,4 +1,8 @@
-/** Tests too many, slow and endless clients. The local server disconnects them and still answers other clients. */
+/**
+ * Tests too many, slow and endless clients. The local server disconnects them and still answers other clients. Counts
+ * the memory and the open files of servers, and needs processors that are free: clients are disconnected after parts of
+ * a second, in which the others must be answered, and thousands of connections must be open at once.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,6 +17,7 @@ import { SAMPLE_INPUT } from '../../support/cases.ts';
 import { ROOT } from '../../support/cli.ts';
 import { openSocket, untilClosed } from '../../support/raw.ts';
 import { type Host, type LocalHost, sendTo, startServer } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 
 const dist = join(temporaryFolder(), 'dist');
 const BLOCK = '/runes/v1/blocks/2000007/activity';
@@ -29,17 +34,6 @@ const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
 const residentMegabytesOf = (pid: number) => Number(/VmRSS:\s+([0-9]+)/.exec(statusOf(pid))?.[1]) / 1024;
 const peakMegabytesOf = (pid: number) => Number(/VmHWM:\s+([0-9]+)/.exec(statusOf(pid))?.[1]) / 1024;
 const workersOf = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
-
-const DEADLINE_MS = 60_000;
-
-/** Waits until `figure` returns a value for which `isRight` is true. Rejects with the last value after a timeout. */
-async function until(figure: () => number, isRight: (value: number) => boolean): Promise<void> {
-  const end = Date.now() + DEADLINE_MS;
-  for (let value = figure(); !isRight(value); value = figure()) {
-    if (Date.now() > end) throw new Error(`it is still ${value}`);
-    await wait(50);
-  }
-}
 
 interface Server {
   readonly child: ChildProcess;
@@ -119,10 +113,7 @@ describe('a slow client', () => {
     await Promise.all(sockets.map((socket) => once(socket, 'readable')));
     for (const socket of sockets.slice(10)) socket.destroy();
     expect((await own.send('GET', BLOCK)).status).toBe(200);
-    await until(
-      () => filesOf(own.pid),
-      (files) => files <= before,
-    );
+    await until(() => filesOf(own.pid) <= before);
     for (const socket of sockets) socket.destroy();
   });
 
@@ -153,10 +144,7 @@ describe('a slow client', () => {
     const answers = sockets.map(untilClosed);
     for (const socket of sockets) socket.pause();
     expect((await own.send('GET', BLOCK)).status).toBe(200);
-    await until(
-      () => filesOf(own.pid),
-      (files) => files <= before,
-    );
+    await until(() => filesOf(own.pid) <= before);
     for (const socket of sockets) socket.resume();
     for (const answer of answers) expect((await answer).split('HTTP/1.1 200 OK').length).toBeLessThan(900);
     // All answers together would be 600 MB.
@@ -231,13 +219,10 @@ describe('connections', () => {
     for (const socket of sockets) socket.resume();
     first.write('GET /runes/v1/blocks/2000004/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     expect((await answers).match(/HTTP\/1\.1 200 /g)).toHaveLength(2);
-    await until(
-      () => sockets.filter((socket) => socket.closed && socket.bytesRead === 0).length,
-      (count) => count > 100,
-    );
+    await until(() => sockets.filter((socket) => socket.closed && socket.bytesRead === 0).length > 100);
     expect(most()).toBeLessThan(300);
     for (const socket of sockets) socket.destroy();
-    await until(most, (files) => files < 100);
+    await until(() => most() < 100);
     expect((await send('GET', BLOCK)).status).toBe(200);
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);

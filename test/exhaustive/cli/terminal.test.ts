@@ -1,13 +1,14 @@
 /** Tests commands on a real terminal: the progress line, help, colours, and the table at the end. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BUILD_COMMAND } from '../../../src/engine/buildCommand.ts';
 import { temporaryFolder, writeFiles } from '../../support/build.ts';
 import { ROOT, run } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
+import { until } from '../../support/until.ts';
 
 const CLEAR = '\r\x1b[K';
 
@@ -42,6 +43,12 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       .join('\n')
       .replace(/\x1b\[\d+m/g, '');
   const withoutFigures = (text: string) => text.replace(/[\d.]+ s\b|(?<=seconds +)[\d.].*|(?<=memory +)[\d,]+/g, '#');
+
+  /** True if the terminal of the command that a process of `script` runs gives each key to the command. */
+  function isRaw(script: number | undefined): boolean {
+    const [command = ''] = readFileSync(`/proc/${script}/task/${script}/children`, 'utf8').split(' ');
+    return execFileSync('stty', ['-a', '-F', readlinkSync(`/proc/${command}/fd/0`)], { encoding: 'utf8' }).includes('-icanon');
+  }
 
   const records = Array.from({ length: 30_000 }, (_, i) => record(1 + (i % 300), 1 + Math.floor(i / 300)));
 
@@ -87,12 +94,11 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const line = `${process.execPath} ${join(ROOT, 'scripts/run.cjs')} init`;
     const child = spawn('script', ['-qec', line, '/dev/null'], { cwd: work, env: { ...process.env, TERM: 'xterm' } });
     let written = '';
-    child.stdout.on('data', (text: Buffer) => {
-      // Sends the key some time after the question appeared, because the terminal must be in raw mode first.
-      if (!written.includes('Where do') && text.includes('Where do')) setTimeout(() => child.stdin.write(key), 200);
-      written += text.toString();
-    });
-    const [code] = (await once(child, 'close')) as [number];
+    child.stdout.on('data', (text: Buffer) => (written += text.toString()));
+    const ended = once(child, 'close');
+    await until(() => written.includes('Where do') && isRaw(child.pid));
+    child.stdin.write(key);
+    const [code] = (await ended) as [number];
     expect([code, seen(written)]).toEqual([130, expect.stringMatching(/Error: stopped; no file was written\s*$/)]);
     expect(readdirSync(work)).toEqual([]);
   });

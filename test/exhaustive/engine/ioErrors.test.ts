@@ -12,7 +12,7 @@ import { failedBuild, RecordingLog, type TestBuild, temporaryFolder, testBuild, 
 import { type Call, withFault } from '../../support/ioFaults.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 
-const SEED = Number(process.env['SEED'] ?? Date.now() % 1e9);
+const SEED = Number(process.env['SEED']);
 const FAULTS = process.env['IO_FAULTS'] ?? '8';
 const SAMPLE = FAULTS === 'all' ? Number.POSITIVE_INFINITY : Number(FAULTS);
 const MARKER = '.rune-activity-mirror';
@@ -36,7 +36,6 @@ const pages = (out: string) => {
 };
 
 beforeAll(async () => {
-  console.info(`SEED=${SEED}`);
   const many = (height: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, 1, { amount }));
   writeFiles(before, { 'a.ndjson': ndjson([...many(5, 25, '1'), ...many(6, 1, '1'), ...many(7, 1, '1')]) });
   // Compared with `before`, block 5 shrinks, block 7 is removed, and block 8 is added.

@@ -19,6 +19,7 @@ import { readBlock } from '../../../src/runes/parseBlock.ts';
 import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from '../../support/fakeNode.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
 import { compact, taproot } from '../../support/runeBlocks.ts';
+import { until } from '../../support/until.ts';
 
 const FIRST = 840_000;
 const SECRET = 'miner:correct-horse';
@@ -107,11 +108,6 @@ async function errorOf(promise: Promise<unknown>): Promise<CliError> {
   if (!(error instanceof CliError)) throw new Error(`no error for users: ${String(error)}`);
   expect([error.message, ...error.details, ...notices].join('\n')).not.toContain(PASSWORD);
   return error;
-}
-
-/** Waits until a condition holds, or the test times out. */
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 /** Number of timers that keep the process running. */

@@ -6,14 +6,15 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { attempt } from '../../../src/attempt.ts';
 import { temporaryFolder, testBuild } from '../../support/build.ts';
 import { start } from '../../support/cli.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { testPull } from '../../support/pull.ts';
 import { extended } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
+import { until } from '../../support/until.ts';
 
 const next = randomFor('following');
 const random = (below: number) => Math.floor(next() * below);
@@ -39,21 +40,14 @@ afterAll(async () => {
 });
 
 /** Waits until the build has all blocks up to a height. */
-async function untilBuilt(height: number): Promise<void> {
-  const until = Date.now() + 300_000;
-  for (;;) {
-    const manifest = (() => {
-      try {
-        return JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as { sources: { blocks: [number, number][] }[] };
-      } catch {
-        return undefined;
-      }
-    })();
-    if (manifest?.sources[0]?.blocks.at(-1)?.[1] === height) return;
-    if (child.exitCode !== null || Date.now() > until) throw new Error(`block ${height} was not built: ${said}`);
-    await sleep(20);
-  }
-}
+const untilBuilt = (height: number): Promise<void> =>
+  until(() => {
+    if (child.exitCode !== null) throw new Error(`block ${height} was not built: ${said}`);
+    const manifest = attempt(() => JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8'))) as
+      | { sources: { blocks: [number, number][] }[] }
+      | undefined;
+    return manifest?.sources[0]?.blocks.at(-1)?.[1] === height;
+  });
 
 /** Returns the digest of a mirror that was built from these blocks alone, without a reorganisation. */
 async function digestOf(blocks: typeof CHAIN): Promise<string> {
@@ -83,7 +77,7 @@ it('builds new blocks, a reorganisation, and blocks that came while the node or 
   writeFileSync(join(to, 'pulled/broken.json'), '{"nothing": 1}');
   const longer = extended(branch, 2, random);
   node.replace(longer.slice(0, 24));
-  while (!said.includes('the build failed (exit code 2); trying again in 60 s')) await sleep(20);
+  await until(() => said.includes('the build failed (exit code 2); trying again in 60 s'));
   expect(said).toContain('broken.json has an unrecognised format');
   writeFileSync(join(to, 'pulled/broken.json'), '[]');
   node.replace(longer);
@@ -108,22 +102,21 @@ it('starts the first build only when the first wanted block exists', async () =>
   );
   let text = '';
   for (const stream of [following.stdout, following.stderr]) stream?.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  const until = async (what: string) => {
-    while (!text.includes(what)) {
+  const untilSaid = (what: string) =>
+    until(() => {
       if (following.exitCode !== null) throw new Error(`the pull ended: ${text}`);
-      await sleep(20);
-    }
-  };
+      return text.includes(what);
+    });
   try {
-    await until('Following');
+    await untilSaid('Following');
     late.replace(CHAIN.slice(0, 21));
     // Waits for more calls to the node, which the pull makes once a second. Block 22 does not exist yet, so the pull
     // must not start a build, which would fail.
     const looks = late.calls.length;
-    while (late.calls.length < looks + 6) await sleep(20);
+    await until(() => late.calls.length >= looks + 6);
     expect(text).not.toContain('the build failed');
     late.replace(CHAIN);
-    await until('blocks to 23');
+    await untilSaid('blocks to 23');
     expect(text).not.toContain('the build failed');
     expect(JSON.parse(readFileSync(join(built, 'runes/v1/manifest.json'), 'utf8')).sources[0].blocks).toEqual([[22, 23]]);
   } finally {

@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { getEventListeners } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../../src/contract/fields.ts';
@@ -17,6 +16,7 @@ import { mountDisk } from '../../support/disk.ts';
 import { readPage } from '../../support/pages.ts';
 import { CAREFUL, copyIn, type Database, fillChain, SCHEMA, startPostgres } from '../../support/postgres.ts';
 import { block, blocksOf, failedPull, leanBuild, recordedBlocks, testPull } from '../../support/pull.ts';
+import { until } from '../../support/until.ts';
 
 let database: Database;
 let to: string;
@@ -64,9 +64,9 @@ async function runesRows(columns: string): Promise<unknown[]> {
 }
 
 /** Waits until a pull is blocked by a lock. */
-async function waitForLock(): Promise<void> {
+function waitForLock(): Promise<void> {
   // Reads pg_locks, because pg_stat_activity does not change within a transaction.
-  while ((await database.sql.query('SELECT pid FROM pg_locks WHERE NOT granted')).rows.length === 0) await sleep(20);
+  return until(async () => (await database.sql.query('SELECT pid FROM pg_locks WHERE NOT granted')).rows.length > 0);
 }
 
 describe('a pull from PostgreSQL', () => {
@@ -587,7 +587,7 @@ describe('a pull from PostgreSQL', () => {
     const pulling = testPull(database.url, to);
     await waitForLock();
     const late = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '250ms'`;
-    while ((await database.sql.query(late)).rows.length === 0) await sleep(20);
+    await until(async () => (await database.sql.query(late)).rows.length > 0);
     await locker.end();
     expect(await pulling).toMatchObject({ blocks: 4 });
     await database.sql.query(limits.map((limit) => `ALTER ROLE indexer RESET ${limit}`).join(';'));

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CliError } from '../../../src/errors.ts';
 import type { Dialect, Layout } from '../../../src/pages/mirrorOptions.ts';
 import type { BlockPoint, Change, ChangesQuery } from '../../../src/serve/client/client.d.ts';
@@ -27,6 +27,7 @@ import { hex, ndjson, record } from '../../support/records.ts';
 import { memoryOf } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 
 const BASE = 'http://mirror.example';
 const INDEX = 'runes/v1/changes/index.json';
@@ -206,10 +207,10 @@ describe('a client that follows a mirror', () => {
         if (seen.length === 1) asked.length = 0;
       }
     })();
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(1), 60_000);
+    await until(() => asked.length > 1);
     expect(new Set(asked)).toEqual(new Set(['/runes/v1/manifest.json']));
     out = two;
-    await vi.waitFor(() => expect(seen.length).toBe(5), 60_000);
+    await until(() => seen.length >= 5);
     expect(seen).toEqual([...chain.slice(-1).map(plus), ...chain.slice(-1).map(minus), ...longer.slice(-3).map(plus)]);
     stop.abort(new Error('enough'));
     await expect(following).rejects.toThrow('enough');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SECRETS, withoutSecrets } from '../../../src/cli/environment.ts';
 import { Flags } from '../../../src/cli/flags.ts';
 import { withSettings } from '../../../src/cli/settings.ts';
@@ -20,6 +20,7 @@ import { ndjson, record } from '../../support/records.ts';
 import { extended } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 
 const SETTINGS: Settings = {
   source: 'core:http://127.0.0.1:8332',
@@ -212,10 +213,10 @@ describe('commands', () => {
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
     const failed = /upload ended with exit code 1; trying again after the next block/g;
     try {
-      await vi.waitFor(() => expect(said.match(failed)).toHaveLength(1), { timeout: 30_000, interval: 50 });
+      await until(() => said.match(failed)?.length === 1);
       expect(said).toContain('Following');
       node.replace(chain);
-      await vi.waitFor(() => expect(said.match(failed)).toHaveLength(2), { timeout: 30_000, interval: 50 });
+      await until(() => said.match(failed)?.length === 2);
       expect(said).toContain('2 blocks to 7: ');
       child.kill('SIGTERM');
       expect(await once(child, 'exit')).toEqual([0, null]);
@@ -227,7 +228,7 @@ describe('commands', () => {
     expect(manifest).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 7 } });
     writeFiles(work, { 'rune-mirror.json': JSON.stringify({ source, upload: 'nowhere:bucket' }) });
     expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
-  }, 90_000);
+  });
 
   it('name the settings if a flag that they replace is wrong, and the file if the file is wrong', async () => {
     const work = temporaryFolder();
