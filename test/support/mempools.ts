@@ -23,7 +23,7 @@ import { temporaryFolder, testBuild, writeFiles } from './build.ts';
 import { clientIn } from './clientHosts.ts';
 import { fetchOver, readFiles } from './lyingHost.ts';
 import { hash256, sealed } from './memoryLedger.ts';
-import { filesOf } from './modelHistory.ts';
+import { filesOf } from './modelRows.ts';
 import { compact } from './runeBlocks.ts';
 
 /**
