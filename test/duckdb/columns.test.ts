@@ -10,7 +10,7 @@ import { temporaryFolder, testBuild } from '../support/build.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { check } from '../support/outputs.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
-import { randomFor } from '../support/seed.ts';
+import { integersFor } from '../support/seed.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -145,8 +145,8 @@ describe('the tables of builds and of verification', () => {
       });
     }
     try {
-      const next = randomFor('columns');
-      const blocks = extended([], 24, (below) => Math.floor(next() * below), 3);
+      const next = integersFor('columns');
+      const blocks = extended([], 24, next, 3);
       const [input, out] = [join(temporaryFolder(), 'in'), join(temporaryFolder(), 'out')];
       for (const count of [20, 24]) {
         writeRows(memoryOf(blocks.slice(0, count)), input);

@@ -7,10 +7,9 @@ import { parquetFacts } from '../../src/duckdb/parquetFacts.ts';
 import { int, Store } from '../../src/duckdb/store.ts';
 import { temporaryFolder } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
-import { randomFor } from '../support/seed.ts';
+import { integersFor } from '../support/seed.ts';
 
-const next = randomFor('parquet');
-const random = (below: number): number => Math.floor(next() * below);
+const random = integersFor('parquet');
 
 let folder: string;
 let store: Store;

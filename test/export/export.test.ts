@@ -18,11 +18,10 @@ import { writeRows } from '../support/nodeRows.ts';
 import { airdrop, extendedBy, modelOf } from '../support/outputStates.ts';
 import { startPlainFiles } from '../support/plainFiles.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
-import { randomFor } from '../support/seed.ts';
+import { integersFor } from '../support/seed.ts';
 import { startServer } from '../support/server.ts';
 
-const next = randomFor('exports');
-const random = (below: number) => Math.floor(next() * below);
+const random = integersFor('exports');
 /** Height of the block that gives units of a new rune to many outputs, which have 8 different addresses. */
 const AIRDROP = 50;
 const CHAIN = extended(extendedBy(extended([], AIRDROP, random, 6), [airdrop(20)], random), 20, random, 6);

@@ -13,12 +13,12 @@ import { writeRows } from '../support/nodeRows.ts';
 import { grown, modelOf, outputsMade } from '../support/outputStates.ts';
 import { readPage } from '../support/pages.ts';
 import { memoryOf } from '../support/runeChains.ts';
-import { randomFor } from '../support/seed.ts';
+import { integersFor } from '../support/seed.ts';
 import { startServer } from '../support/server.ts';
 
 it('chooses inputs without runes, and says which outputs are unknown', async () => {
-  const random = randomFor('inputs of a wallet');
-  const chain = grown([], 30, (below) => Math.floor(random() * below));
+  const random = integersFor('inputs of a wallet');
+  const chain = grown([], 30, random);
   const [work, tip] = [temporaryFolder(), memoryOf(chain).rows.at(-1)?.block_height ?? -1];
   writeRows(memoryOf(chain), join(work, 'in'));
   const folders = [join(work, 'one'), join(work, 'two')];

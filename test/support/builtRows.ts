@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { RecordingLog, type TestBuild, temporaryFolder, testBuild, tree } from './build.ts';
 import { writeRows } from './nodeRows.ts';
 import { extended, memoryOf } from './runeChains.ts';
-import { randomFor } from './seed.ts';
+import { integersFor } from './seed.ts';
 
-const next = randomFor('rows');
-export const random = (below: number): number => Math.floor(next() * below);
+export const random = integersFor('rows');
 
 /** Returns the published files of rows. Maps paths to hashes. */
 export const published = (out: string): Record<string, string> =>

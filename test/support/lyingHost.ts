@@ -13,7 +13,7 @@ import { filesBelow, testBuild } from './build.ts';
 import { limitsWith } from './limits.ts';
 import { writeRows } from './nodeRows.ts';
 import { extended, memoryOf } from './runeChains.ts';
-import { randomFor } from './seed.ts';
+import { integersFor } from './seed.ts';
 
 /** Files of a build, by path. */
 export type Files = ReadonlyMap<string, Buffer>;
@@ -67,8 +67,7 @@ export const TIMES = ['2026-11-24T00:00:00Z', '2026-11-24T01:00:00Z'] as const;
 
 /** Builds a chain, then the longer chain after a reorganisation. Returns the files of both builds, signed. */
 export async function signedBuilds(work: string, objectSize: number): Promise<readonly [older: Files, newer: Files]> {
-  const next = randomFor(`builds of ${objectSize}`);
-  const draw = (below: number) => Math.floor(next() * below);
+  const draw = integersFor(`builds of ${objectSize}`);
   const limits = limitsWith({
     listPage: 4,
     tableLevels: { steps: [32, 8], unsettled: 2 },

@@ -21,3 +21,9 @@ export function randomFor(name: string): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** Returns a source of random integers from 0 to below its argument, drawn like those of `randomFor`. */
+export function integersFor(name: string): (below: number) => number {
+  const random = randomFor(name);
+  return (below) => Math.floor(random() * below);
+}

@@ -16,7 +16,7 @@ import { check } from '../../support/outputs.ts';
 import { testPull } from '../../support/pull.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 
 const limits = limitsWith({ listLevels: { steps: [24, 8, 4], unsettled: 2 } });
 
@@ -35,8 +35,7 @@ const expectedOf = (chain: readonly FakeBlock[]) => {
 };
 
 it('the manifest has the digests that the model computes, after new blocks, reorganisations and full builds', async () => {
-  const next = randomFor('ledger digests');
-  const random = (below: number) => Math.floor(next() * below);
+  const random = integersFor('ledger digests');
   // A transaction with more than ten outputs, which must sort as numbers: as text, output 10 sorts before output 2. Few
   // of these outputs are spent.
   const wide = {
@@ -84,8 +83,8 @@ it('the manifest has the digests that the model computes, after new blocks, reor
 });
 
 it('no digest is kept of a block whose hash has changed, though neither block has records', async () => {
-  const next = randomFor('empty blocks with digests');
-  const base = extended([], 20, (below) => Math.floor(next() * below), 3);
+  const next = integersFor('empty blocks with digests');
+  const base = extended([], 20, next, 3);
   const other = { inputs: [{ outpoint: outpointOf('cd'.repeat(32), 1) }], outputs: [taproot(1)] };
   const work = temporaryFolder();
   for (const first of [[], [other]]) {

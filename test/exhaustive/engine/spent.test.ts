@@ -21,11 +21,10 @@ import { changeSpent, csv, writeRows } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor, randomFor } from '../../support/seed.ts';
 
 it('a block that spends other outputs than before is built again, even if its records are the same', async () => {
-  const next = randomFor('spent outputs');
-  const random = (below: number) => Math.floor(next() * below);
+  const random = integersFor('spent outputs');
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];
   const { rows, ledger } = memoryOf(extended([], 24, random, 3));
@@ -96,8 +95,7 @@ describe('an archive of rows from a node', () => {
 
   it('reads the outputs that unchanged blocks spent from the input again, however deep a reorganisation is', async () => {
     const work = temporaryFolder();
-    const next = randomFor('outputs of a reorganised chain');
-    const draw = (below: number) => Math.floor(next() * below);
+    const draw = integersFor('outputs of a reorganised chain');
     let old = extended([], 46, draw, 40, 12);
     const isFit = ({ rows }: MemoryChain) => rows.some(({ block_height, spent }) => block_height === 24 && spent !== null);
     while (!isFit(memoryOf(old))) old = extended([], 46, draw, 40, 12);
@@ -119,8 +117,7 @@ describe('an archive of rows from a node', () => {
 
   it('with wrong documents of an address does not verify', async () => {
     const work = temporaryFolder();
-    const next = randomFor('wrong lists of outputs');
-    const draw = (below: number) => Math.floor(next() * below);
+    const draw = integersFor('wrong lists of outputs');
     const out = join(work, 'out');
     const limits = limitsWith({ listPage: 2, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
     writeRows(memoryOf(extended(extended([], 60, draw, 40, 12), 5, draw, 2, 12)), join(work, 'in'));

@@ -16,12 +16,11 @@ import { failedBuild, RecordingLog, temporaryFolder, tree } from '../../support/
 import { chainOf } from '../../support/fakeNode.ts';
 import { check } from '../../support/outputs.ts';
 import { extended } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 import { expectSame, pointsOf } from '../../support/startedMirrors.ts';
 import { StartedPulls } from '../../support/startedPulls.ts';
 
-const next = randomFor('start builds');
-const random = (below: number) => Math.floor(next() * below);
+const random = integersFor('start builds');
 const LENGTH = 70;
 const CHAIN = extended([], LENGTH + 40, random, 6);
 

@@ -17,7 +17,7 @@ import { grown } from '../../support/outputStates.ts';
 import { check } from '../../support/outputs.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 
 const BASE = 'http://mirror.example';
 
@@ -48,8 +48,7 @@ describe('names of all runes', () => {
     ['archive', 'hiro', 8 * 1024 * 1024],
     ['files', 'contract', 4096],
   ])('equal the etchings after every block, and old levels stay: layout %s, dialect %s', async (layout, dialect, objectSize) => {
-    const random = randomFor(`names in ${layout}`);
-    const draw = (below: number) => Math.floor(random() * below);
+    const draw = integersFor(`names in ${layout}`);
     const [work, limits] = [temporaryFolder(), limitsWith({ runesMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 } })];
     const [input, out] = [join(work, 'in'), join(work, 'out')];
     let chain = grown([], 30, draw);

@@ -14,7 +14,7 @@ import { FakeNode } from '../../support/fakeNode.ts';
 import { check } from '../../support/outputs.ts';
 import { testPull } from '../../support/pull.ts';
 import { extended } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
 
 const blocks = fc
@@ -194,11 +194,8 @@ describe('a build', () => {
 });
 
 it('a mirror of a mirror has the sources of the first mirror', async () => {
-  const next = randomFor('a mirror of a mirror');
-  const node = await FakeNode.start(
-    extended([], 30, (below) => Math.floor(next() * below)),
-    { network: 'regtest' },
-  );
+  const next = integersFor('a mirror of a mirror');
+  const node = await FakeNode.start(extended([], 30, next), { network: 'regtest' });
   const [to, out, second, last] = [temporaryFolder(), join(temporaryFolder(), 'dist'), temporaryFolder(), join(temporaryFolder(), 'dist')];
   try {
     await testPull(`core:${node.url}`, to);

@@ -10,7 +10,7 @@ import { codeBlocksOf } from '../../support/pages.ts';
 import { copyIn, SCHEMA, startPostgres } from '../../support/postgres.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { extended } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
 
 /** Returns the npm scripts that the shell blocks of a page call, with their arguments. */
@@ -20,7 +20,7 @@ const callsOf = (page: string) =>
     .flatMap(({ text }) => [...text.matchAll(/npm run (\w+)(?: -- ([^#&\n]*))?/g)])
     .map(([, script = '', args = '']) => [script, ...args.trim().split(/ +/).filter(Boolean)]);
 
-const next = randomFor('operator');
+const next = integersFor('operator');
 
 /**
  * Functions that start each kind of source. Each returns the address that the documents use, and a function that stops
@@ -28,10 +28,7 @@ const next = randomFor('operator');
  */
 const SOURCES = {
   'core:http://127.0.0.1:8332': async () => {
-    const node = await FakeNode.start(
-      extended([], 20, (below: number) => Math.floor(next() * below)),
-      { network: 'regtest' },
-    );
+    const node = await FakeNode.start(extended([], 20, next), { network: 'regtest' });
     return { url: `core:${node.url}`, close: () => node.close() };
   },
   'postgres://user@host/runes': async () => {

@@ -14,11 +14,10 @@ import { type PlainFiles, startPlainFiles } from '../../support/plainFiles.ts';
 import { failedPull, type TestPull, testPull } from '../../support/pull.ts';
 import { messageScript, type Transaction, taproot, transactionBytes } from '../../support/runeBlocks.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 import { committed } from '../../support/witnessBlocks.ts';
 
-const next = randomFor('pruned blocks');
-const random = (below: number) => Math.floor(next() * below);
+const random = integersFor('pruned blocks');
 
 /** Heights of two blocks: the first commits to three names, and the second etches them. */
 const [COMMITTED, ETCHED] = [20, 25];

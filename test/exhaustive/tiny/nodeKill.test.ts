@@ -12,7 +12,7 @@ import { FakeNode } from '../../support/fakeNode.ts';
 import { memoryRows, pulledRows, pulledTree } from '../../support/nodePulls.ts';
 import { testPull } from '../../support/pull.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 
 /** Number of killed pulls, half of them in reorganisations. */
 const KILLS = Number(env['KILLS'] ?? 4);
@@ -20,8 +20,7 @@ const confirmations = 12;
 const PULL = new URL('../../support/pullProcess.ts', import.meta.url).pathname;
 
 it(`a pull from a node is killed ${KILLS} times`, async () => {
-  const next = randomFor('kills of pulls from a node');
-  const random = (below: number) => Math.floor(next() * below);
+  const random = integersFor('kills of pulls from a node');
   let chain = extended([], 220, random);
   const node = await FakeNode.start(chain, { network: 'regtest' });
   const from = `core:${node.url}`;

@@ -15,10 +15,10 @@ import { writeRows } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 
-const random = randomFor('senders');
-const begin = extended([], 12, (below) => Math.floor(random() * below), 3);
+const random = integersFor('senders');
+const begin = extended([], 12, random, 3);
 const etching = { inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }], outputs: [messageScript([2, 1, 6, 1000]), taproot(1)] };
 const [etched] = chainOf(begin.length, [[etching]], begin.at(-1)?.hash);
 const premine = outpointOf(memoryOf([...begin, etched!]).rows.at(-1)!.tx_id, 1);

@@ -10,7 +10,7 @@ import { chainOf, FakeNode } from '../../support/fakeNode.ts';
 import { check, isPage } from '../../support/outputs.ts';
 import { testPull } from '../../support/pull.ts';
 import { extended } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 
 const FIXTURES = new URL('../../fixtures', import.meta.url).pathname;
 
@@ -63,11 +63,8 @@ describe('verification finds each changed value of the manifest', () => {
 
 /** Pulls a chain from a node. Returns the folder with its rows. */
 async function pulledChain(): Promise<string> {
-  const random = randomFor('manifest of a node');
-  const node = await FakeNode.start(
-    extended(chainOf(0, [[], []]), 20, (below) => Math.floor(random() * below)),
-    { network: 'regtest' },
-  );
+  const random = integersFor('manifest of a node');
+  const node = await FakeNode.start(extended(chainOf(0, [[], []]), 20, random), { network: 'regtest' });
   const to = join(temporaryFolder(), 'pulled');
   try {
     await testPull(`core:${node.url}`, to);
