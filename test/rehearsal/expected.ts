@@ -4,7 +4,7 @@
  */
 import { type Answers, type Balance, decimal, type OutputAnswer, type TransactionRows } from './model/model.ts';
 import type { Row } from './model/rows.ts';
-import type { Rune } from './model/runes.ts';
+import { type Rune, shownSymbol } from './model/runes.ts';
 import type { RowWindow } from './rows.ts';
 
 const json = JSON.stringify;
@@ -84,8 +84,7 @@ export function etchingBody(model: Answers, rune: Rune): string {
     spaced_name: json(rune.spacedName),
     number: String(rune.number),
     divisibility: String(divisibility),
-    // Hiro's indexer removes NUL characters from texts, and so does the program in rows from a node.
-    symbol: json((rune.symbol ?? '¤').replaceAll('\0', '')),
+    symbol: json(shownSymbol(rune)),
     turbo: String(rune.turbo),
     mint_terms: object({
       amount: terms?.amount === null || terms?.amount === undefined ? 'null' : amount(terms.amount),

@@ -1,7 +1,7 @@
 /** Rows of the model in the form of input files. */
 import { decimal, type Model, type TransactionRows } from '../rehearsal/model/model.ts';
 import type { Row } from '../rehearsal/model/rows.ts';
-import type { Rune } from '../rehearsal/model/runes.ts';
+import { type Rune, shownSymbol } from '../rehearsal/model/runes.ts';
 
 /** Returns the files of a ledger export with these transactions, in the form of a node. */
 export const filesOf = (model: Model, transactions: readonly TransactionRows[]): Record<string, string> => ({
@@ -43,8 +43,7 @@ export function runeRow({ terms, ...rune }: Rune, blockHash: string): object {
   return {
     ...{ id: rune.id, number: rune.number, name: rune.letters, spaced_name: rune.spacedName, block_hash: blockHash },
     ...{ block_height: rune.height, tx_index: rune.txIndex, tx_id: rune.txid, divisibility: rune.divisibility, premine: rune.premine },
-    // The rows of a cenotaph's etching have an empty symbol, which answers show like none.
-    symbol: (rune.symbol ?? (rune.cenotaph ? '' : '¤')).replaceAll('\0', ''),
+    symbol: shownSymbol(rune),
     ...{ terms_amount: terms?.amount ?? null, terms_cap: terms?.cap ?? null },
     ...{ terms_height_start: terms?.heightStart ?? null, terms_height_end: terms?.heightEnd ?? null },
     ...{ terms_offset_start: terms?.offsetStart ?? null, terms_offset_end: terms?.offsetEnd ?? null },

@@ -1,7 +1,7 @@
 /** Computes the ledger digest of a model by the rules of docs/ledger.md. Uses no code of the program. */
 import { createHash } from 'node:crypto';
 import type { Model } from './model.ts';
-import { compareRunes } from './runes.ts';
+import { compareRunes, shownSymbol } from './runes.ts';
 
 /**
  * Returns the text of the ledger after a block, from which the digest is computed. The block may be as old as `rewind`
@@ -13,7 +13,7 @@ export function ledgerText(model: Model, network: string, height: number): strin
     if (rune.height > height) continue;
     const { mints, burned, burnRows } = model.countsAt(rune, height);
     const { amount, cap, heightStart, heightEnd, offsetStart, offsetEnd } = rune.terms ?? {};
-    const symbol = [...(rune.symbol ?? '¤').replaceAll('\0', '')].map((one) => one.codePointAt(0)?.toString(16)).join(' ');
+    const symbol = [...shownSymbol(rune)].map((one) => one.codePointAt(0)?.toString(16)).join(' ');
     const fields = [
       ...['rune', rune.number, rune.id, rune.letters, rune.spacedName, rune.divisibility, symbol, rune.turbo],
       ...[amount, cap, heightStart, heightEnd, offsetStart, offsetEnd].map((term) => term ?? ''),

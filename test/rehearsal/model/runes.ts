@@ -43,6 +43,10 @@ export interface Rune {
 
 export const NO_COUNTS: Counts = { mints: 0, burned: 0n, burnRows: 0, rows: 0, unaddressed: 0n };
 
+/** Returns the symbol that tables and answers show: none for a rune that a cenotaph etched. Without NUL characters. */
+export const shownSymbol = ({ symbol, cenotaph }: Pick<Rune, 'symbol' | 'cenotaph'>): string =>
+  (symbol ?? (cenotaph ? '' : '¤')).replaceAll('\0', '');
+
 /** Orders runes by id: by block, then by transaction. */
 export function compareRunes(a: Rune, b: Rune): number {
   return a.block - b.block || a.tx - b.tx;
