@@ -71,12 +71,14 @@ describe('after any change of the input', () => {
         // Two changes of each step take turns, so that a few histories have changes of all kinds. Some steps also change the
         // chain.
         const all: readonly Change[] = CHANGES[kind];
-        const turn = (Math.floor(number / 2) * STEPS + step - 1) * 2;
+        const turn = (Math.floor(number / 2) * (STEPS - 1) + step - 1) * 2;
         const picks = step === 0 ? [] : [turn, turn + 1, ...(history.upTo(2) === 0 ? [history.upTo(OF_CHAIN.length)] : [])];
-        const changes = picks
+        const drawn = picks
           .map((at) => at % all.length)
           .sort((x, y) => x - y)
           .map((at) => all[at] ?? 'append');
+        // At last, the tip only goes back, to a block that it had before.
+        const changes: readonly Change[] = step === STEPS ? ['shorten'] : drawn;
         for (const change of changes) history.change(change);
         for (const change of changes) kinds.add(change);
         history.write(input);
