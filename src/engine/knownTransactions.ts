@@ -10,7 +10,7 @@ import { int, type Store } from '../duckdb/store.ts';
 import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
-import { ID_PAGE, type IdEntry, idKey, parseIds } from '../format/ids.ts';
+import { findIds, ID_PAGE, type IdEntry, idKey, parseIds } from '../format/ids.ts';
 import { PartCache } from '../format/partCache.ts';
 import type { InputTransactions, KnownTransaction } from '../input/checkConsistency.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
@@ -54,7 +54,7 @@ async function find(
   const levels = old.root.ids.map((level) => listsInOrder(storedLists(old, level, ID_PAGE)));
   const inOrder = async (key: string) => (await Promise.all(levels.map((entriesOf) => entriesOf(key)))).flat();
   const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', bytes / ENTRY_BYTES / transactions);
-  const entriesAt = areFew ? (key: string) => archive.entries(key) : inOrder;
+  const entriesAt = areFew ? (key: string) => findIds(archive, key) : inOrder;
   const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, store);
   const known: KnownTransaction[] = [];
   for await (const [entry, record] of firstRecords(suspects.entries, archive)) {

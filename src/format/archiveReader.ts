@@ -10,9 +10,7 @@ import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError, isArchiveError } from './archiveError.ts';
 import { countBefore } from './binarySearch.ts';
 import { isFileName } from './fileName.ts';
-import { ID_PAGE, type IdEntry, idKey, parseIds } from './ids.ts';
 import { overlapping } from './overlap.ts';
-import { findPagedList } from './pagedList.ts';
 import { PartCache } from './partCache.ts';
 import { MOST_INFLATED, mostInflated, parseRoot, type Root } from './root.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from './segmentDirectory.ts';
@@ -94,12 +92,6 @@ export class Archive {
     const opened = segmentOf(page, segments);
     const block = opened && (await this.directory(opened)).get(height);
     return block && new ArchivedBlock(this, segments, block);
-  }
-
-  /** Returns the entries of all ids with the same key as `id` (64 hex digits). Callers must compare the ids. */
-  async entries(id: string): Promise<IdEntry[]> {
-    const list = await findPagedList(this, this.root.ids, idKey(id), 0, parseIds, ID_PAGE);
-    return list.read(0, list.total);
   }
 
   /** Reads the directory of a segment. Returns the blocks by height. */

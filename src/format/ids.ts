@@ -4,7 +4,9 @@
  * where the id may be, and the caller must compare the complete ids. If someone makes many ids with equal keys, look-ups
  * only need more reads.
  */
+import type { Archive } from './archiveReader.ts';
 import { damaged } from './documents.ts';
+import { findPagedList } from './pagedList.ts';
 
 /** An entry of a transaction, or of a block hash, with 0 as `first` and `count`. */
 export interface IdEntry {
@@ -30,3 +32,9 @@ export const parseIds = (values: readonly string[]): IdEntry[] =>
     if (more.length > 0 || ![height, first, count].every((number) => Number.isSafeInteger(number) && number >= 0)) throw damaged();
     return { height, first, count };
   });
+
+/** Returns the entries of all ids with the same key as `id`, of 64 hex digits. Callers must compare the ids. */
+export async function findIds(archive: Archive, id: string): Promise<IdEntry[]> {
+  const list = await findPagedList(archive, archive.root.ids, idKey(id), 0, parseIds, ID_PAGE);
+  return list.read(0, list.total);
+}

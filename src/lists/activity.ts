@@ -1,5 +1,5 @@
 /**
- * Lists of activity by rune, by address, and by a rune and an address (pagedList.ts). An entry of a list is a pointer to
+ * Lists of activity by rune, by address, and by a rune and an address (format/pagedList.ts). An entry of a list is a pointer to
  * a record in the pages of segments, newest record first. Levels (format/levels.ts) continue each other, the newest first.
  *
  * A pointer is a text of three numbers, `position.length.index`: the position and the length of a page in bytes, and the

@@ -1,6 +1,6 @@
 /** Answers requests for lists in layout `archive`: finds the block, and cuts the window out of the block's pages. */
 import type { Archive, ArchivedBlock, StoredPage } from '../format/archiveReader.ts';
-import type { IdEntry } from '../format/ids.ts';
+import { findIds, type IdEntry } from '../format/ids.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
 import { cutRecords, readPage, renderEnvelope, txIdOf } from './envelope.ts';
 import { type BuiltSite, isSettled } from './mirrorOptions.ts';
@@ -31,7 +31,7 @@ export async function windowOf(list: ActivityList, window: Window, site: BuiltSi
 async function findBlock(id: string, window: Window, archive: Archive): Promise<ArchivedBlock | undefined> {
   const page = Math.floor(window.offset / archive.root.pageSize);
   if (isHeight(id)) return archive.block(Number(id), page);
-  const entries = await archive.entries(id);
+  const entries = await findIds(archive, id);
   const blocks = await Promise.all(entries.filter(isBlock).map(({ height }) => archive.block(height, page)));
   return blocks.find((block) => block?.hash === id);
 }
@@ -80,7 +80,7 @@ async function windowOfOperation(block: ArchivedBlock, operation: Operation, win
 
 async function windowOfTransaction(txId: string, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
   const spelled = spellHex(txId, site.dialect);
-  const entries = (await archive.entries(txId)).filter((entry) => !isBlock(entry));
+  const entries = (await findIds(archive, txId)).filter((entry) => !isBlock(entry));
   const entry = entries.length > 1 ? await entryAmong(entries, spelled, archive) : entries[0];
   if (entry === undefined) return answer(window, 0, '', undefined, site);
   const { height, first, count } = entry;

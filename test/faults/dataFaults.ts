@@ -82,7 +82,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/idLists.ts',
     from: 'height <= range.last && !replaced.has(height)',
     to: 'height <= range.last',
-    test: 'exhaustive/histories',
+    test: 'exhaustive/engine/histories',
   },
   {
     name: 'ids without room for their bytes',

@@ -291,7 +291,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     file: 'src/verify/checkTables.ts',
     from: 'if (!isRight || !found.equals(expected))',
     to: 'if (!isRight)',
-    test: 'exhaustive/etchingBuilds',
+    test: 'exhaustive/lists/etchingBuilds',
     only: 'a missing name|another id of a name',
   },
   {

@@ -104,7 +104,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   threadBytes: ['exhaustive/pull/startFrom', 'threadBytes'],
   locatedOutputs: ['exhaustive/pull/startFrom', 'locatedOutputs'],
   filesPerScan: ['project/limits', 'filesPerScan'],
-  linesPerLoad: ['exhaustive/rehearsal', 'crossed.has(name)'],
+  linesPerLoad: ['exhaustive/project/rehearsal', 'crossed.has(name)'],
   runesMember: ['exhaustive/lists/runeNames', 'runesMember'],
   changesBlocks: ['exhaustive/serve/changes', 'changesBlocks'],
   rowBytes: ['exhaustive/pull/rowsOfMirrors', 'rowBytes'],
