@@ -145,6 +145,14 @@ export class Archive {
     return known.flatMap((page) => page ?? read.splice(0, 1));
   }
 
+  /** Reads a member in which ids or names are looked up. Caches it, because many answers read the same members. */
+  lookUp(file: Pick<Segment, 'file' | 'bytes'>, place: PagePlace): Promise<string> {
+    return this.#cache.get(`${file.file} ${place.offset}`, async () => {
+      const [page] = await this.#readPages(file, [place]);
+      return { value: page?.text ?? '', bytes: page?.text.length ?? 0 };
+    });
+  }
+
   /** Reads pages of a segment from its file. Reads pages together if the gap between them is small. */
   async #readPages({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     const { nearBytes = READER_LIMITS.nearBytes } = this.#files;

@@ -132,6 +132,7 @@ const membersOf = async (archive: Archive, file: DocumentFile): Promise<PlacedMe
   file.members === undefined ? archive.tail(file, (text) => parseMembers(text, file)) : placeMembers(file.members, file);
 
 async function readMember(archive: Archive, file: DocumentFile, member: PlacedMember): Promise<string> {
+  if (file.members !== undefined) return archive.lookUp(file, member);
   const [page] = await archive.pagesAt(file, [member]);
   return page?.text ?? '';
 }

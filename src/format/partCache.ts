@@ -1,5 +1,5 @@
 /**
- * Caches parts of an archive in memory: the root, parsed directories, blocks of tables, small files. Files of an
+ * Caches parts of an archive in memory: the root, parsed directories, members with ids and names, small files. Files of an
  * archive never change, so the cache drops a part only to make room, or because the part is damaged. The local server
  * also caches other files of a build, and removes them from the cache itself when they may have changed.
  */
