@@ -7,7 +7,7 @@ import { RecordBytes, sliceRecords } from '../engine/render/recordBytes.ts';
 import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { readPage } from '../pages/envelope.ts';
-import { blockStem, pagePath, pagesOf } from '../pages/filePaths.ts';
+import { blockStem, digestsPath, pagePath, pagesOf } from '../pages/filePaths.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import type { Window } from '../pages/parseQuery.ts';
@@ -75,8 +75,9 @@ function largestPages({ records }: BlockDigest, site: Site): Window[] {
 /** Describes the first record that belongs to another block or is not in served order. Undefined if there is none. */
 function disorder(records: readonly Activity[], block: BlockDigest, site: Site): string | undefined {
   for (const [i, { location }] of records.entries()) {
-    if (location.block_height !== block.height || location.block_hash !== spellHex(block.hash, site.dialect))
-      return `record ${i} belongs to block ${location.block_height}, ${location.block_hash}`;
+    const hash = spellHex(block.hash, site.dialect);
+    if (location.block_height !== block.height || location.block_hash !== hash)
+      return `record ${i} belongs to block ${location.block_height}, ${location.block_hash}, but ${digestsPath(block.height)} has ${hash}`;
     const before = records[i - 1]?.location;
     if (before === undefined) continue;
     const isSameTx = before.tx_id === location.tx_id;

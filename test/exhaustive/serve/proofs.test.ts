@@ -188,7 +188,7 @@ describe('a manifest', () => {
       );
     }
     expect(await refusal(withManifest((manifest) => ({ ...manifest, more: 1 })))).toBe('refused: the note is not about this manifest');
-    expect(await refusal(withManifest((manifest) => ({ ...manifest, format: 4 })))).toMatch(/have format 4/);
+    expect(await refusal(withManifest((manifest) => ({ ...manifest, format: 5 })))).toMatch(/have format 5/);
   });
 
   it('without a note, with the note of a stranger or with a wrong signature is refused', async () => {
