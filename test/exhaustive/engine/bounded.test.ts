@@ -85,7 +85,7 @@ afterAll(() => {
 async function tooLarge(options: { readonly layout: 'files' | 'archive' }): Promise<string[]> {
   readProfile();
   held.length = 0;
-  const limits = limitsWith({ listedAtOnce: AT_ONCE, sortedAtOnce: AT_ONCE, keptRecords: 1000, batchRecords: 2000 });
+  const limits = limitsWith({ listedAtOnce: AT_ONCE, sortedAtOnce: AT_ONCE, servedAtOnce: AT_ONCE, keptRecords: 1000, batchRecords: 2000 });
   await testBuild(join(folder, 'out'), { inputs: [join(folder, 'input')], lists: true, parquet: true, limits, ...options });
   readProfile();
   return held.filter(({ rows }) => rows > MOST).map(({ rows, sql }) => `${rows} rows: ${sql.replace(/\s+/g, ' ').slice(0, 300)}`);
