@@ -97,7 +97,7 @@ describe('suggestions', () => {
     await page.keyboard.type('gs');
     await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 2);
     expect(await page.textContent('#suggestions b')).toBe('DOGS');
-    expect(await page.textContent('#announcement')).toBe('2 suggestions');
+    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '2 suggestions');
     await page.keyboard.press('Backspace');
     await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 3);
     expect(await field(page)).toEqual(['true', null]);
@@ -168,7 +168,7 @@ describe('suggestions', () => {
     await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 3);
     expect(await options(page)).toEqual(['🏮AMBER•LANTERN•MOON#1 840000:1', '🐕DOG•GO•TO•THE•MOON#2 840000:3', last]);
     expect(await page.$$eval('#suggestions b', (all) => all.map((one) => one.textContent))).toEqual(['MOON', 'MOON']);
-    expect(await page.textContent('#announcement')).toBe('3 suggestions');
+    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '3 suggestions');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');

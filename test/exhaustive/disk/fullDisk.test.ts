@@ -67,20 +67,17 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     execFileSync('mount', ['-o', 'remount,size=16m', disk]);
   });
 
-  it.each([
-    ['the lists of changes are', 0, /^writing the output failed: .*changes.added-\d+\.part: ENOSPC/],
-    ['the state is', 600_000, /^the disk of the cache folder is full: /],
-  ])('of the cache when %s written: exit code 3, and the next build completes everything', async (_, left, message) => {
+  it('of the cache when the state is written: exit code 3, and the next build completes everything', async () => {
     const work = temporaryFolder();
-    const [out, cache] = [join(work, 'out'), join(disk, `cache-${left}`)];
+    const [out, cache] = [join(work, 'out'), join(disk, 'cache')];
     const build = { inputs: [join(work, 'in')], cache };
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
     await testBuild(out, build);
     writeFiles(work, { 'in/b.ndjson': ndjson(Array.from({ length: 2000 }, (_, i) => record(5, i))) });
-    fill(left);
+    fill(600_000);
     const error = await failedBuild(out, build);
     rmSync(join(disk, 'filler'));
-    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(message)]);
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^the disk of the cache folder is full: /)]);
     expect(error.details[0]).toMatch(/--cache/);
     await testBuild(out, build);
     await testBuild(join(work, 'fresh'), { inputs: build.inputs });
