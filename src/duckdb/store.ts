@@ -351,7 +351,11 @@ function explainResources(error: unknown): never {
   throw error;
 }
 
-export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+/** Returns the SQL of a text. DuckDB reads a statement only up to a NUL character, so a text with one is concatenated. */
+export function literal(text: string): string {
+  const parts = text.split('\0').map((part) => `'${part.replaceAll("'", "''")}'`);
+  return parts.length === 1 ? parts.join() : `(${parts.join(' || chr(0) || ')})`;
+}
 
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 

@@ -26,13 +26,12 @@ async function sorted(rows: string, sortedAtOnce: number, most?: string): Promis
 
 describe('sorted rows', () => {
   it('come in the order of key and place, in any number of parts', async () => {
-    const key = fc.oneof(fc.constantFrom('', "it's", 'a', 'a b', 'aa'), fc.string({ maxLength: 3 }));
+    const key = fc.oneof(fc.constantFrom('', "it's", 'a', 'a b', 'aa', 'a\0', 'a\0b'), fc.string({ maxLength: 3 }));
     const before = crossings.get('sortedAtOnce') ?? 0;
     await fc.assert(
       fc.asyncProperty(fc.array(key, { minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 70 }), async (keys, most) => {
-        const safe = keys.map((one) => one.replaceAll('\0', ''));
-        const rows = `SELECT * FROM (VALUES ${safe.map((one, place) => `(${literal(one)}, ${place})`).join(', ')}) AS t(key, place)`;
-        const expected = safe
+        const rows = `SELECT * FROM (VALUES ${keys.map((one, place) => `(${literal(one)}, ${place})`).join(', ')}) AS t(key, place)`;
+        const expected = keys
           .map((one, place) => [one, place] as const)
           .sort(([a, i], [b, j]) => Buffer.compare(Buffer.from(a), Buffer.from(b)) || i - j);
         expect(await sorted(rows, most)).toEqual(expected);

@@ -152,8 +152,8 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'a range of blocks that ends with its first block',
     file: 'src/engine/render/renderBatches.ts',
-    from: '{ first: last.first, last: height }',
-    to: '{ first: last.first, last: last.last }',
+    from: 'last: portion.at(-1)?.height ?? -1',
+    to: 'last: portion[0]?.height ?? -1',
     test: 'engine/servedOrder',
   },
   {
@@ -536,6 +536,21 @@ export const DATA_FAULTS: readonly Fault[] = [
     to: '    const pointerAt = view.byteOffset + first * ENTRY_BYTES + 9;',
     test: 'duckdb/columns',
     only: 'keep their values',
+  },
+  {
+    name: 'a text that ends at a NUL character',
+    file: 'src/duckdb/store.ts',
+    from: "text.split('\\0')",
+    to: "text.split('\\0', 1)",
+    test: 'duckdb/sortedRows',
+  },
+  {
+    name: 'a sort of all new ids at once',
+    file: 'src/engine/knownTransactions.ts',
+    from: "sortedRows({ rows, key: 'id_key', within: 'tx_id', rowBytes: ROW_BYTES }, limits, store)",
+    to: 'store.stream(`FROM (${rows}) ORDER BY id_key`)',
+    test: 'exhaustive/engine/bounded',
+    only: 'in layout archive',
   },
   {
     name: 'keys in the wrong part',
