@@ -6,11 +6,12 @@
  * To limit the work, each page is read at most once.
  */
 import { gunzipSync } from 'node:zlib';
+import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store } from '../duckdb/store.ts';
 import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
-import { findIds, ID_PAGE, type IdEntry, idKey, parseIds } from '../format/ids.ts';
+import { findIds, ID_PAGE, type IdEntry, idKey, KEY_DIGITS, parseIds } from '../format/ids.ts';
 import { PartCache } from '../format/partCache.ts';
 import type { InputTransactions, KnownTransaction } from '../input/checkConsistency.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
@@ -21,6 +22,8 @@ import type { StoredDocument } from './archive/documentWriter.ts';
 import { storedLists } from './archive/pagedLists.ts';
 import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive.ts';
 
+type FindLimits = Pick<WorkLimits, 'entriesPerLookUp' | 'sortedAtOnce' | 'keptRecords'>;
+
 /**
  * Returns the transactions of `input` that an unchanged block also has. The time is proportional to the transactions of
  * the input plus the entries of the last build, even if all ids have equal last digits. Rejects with a
@@ -29,7 +32,7 @@ import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive
 export const findKnown = (
   old: StoredArchive,
   input: InputTransactions,
-  limits: Pick<WorkLimits, 'entriesPerLookUp'>,
+  limits: FindLimits,
   store: Store,
   inflate = inflateLocally,
 ): Promise<KnownTransaction[]> =>
@@ -41,7 +44,7 @@ export const findKnown = (
 async function find(
   old: StoredArchive,
   input: InputTransactions,
-  limits: Pick<WorkLimits, 'entriesPerLookUp'>,
+  limits: FindLimits,
   store: Store,
   inflate: ArchiveFiles['inflate'],
 ): Promise<KnownTransaction[]> {
@@ -55,7 +58,7 @@ async function find(
   const inOrder = async (key: string) => (await Promise.all(levels.map((entriesOf) => entriesOf(key)))).flat();
   const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', bytes / ENTRY_BYTES / transactions);
   const entriesAt = areFew ? (key: string) => findIds(archive, key) : inOrder;
-  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, store);
+  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, limits, store);
   const known: KnownTransaction[] = [];
   for await (const [entry, record] of firstRecords(suspects.entries, archive)) {
     const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
@@ -78,15 +81,20 @@ interface Suspects {
   readonly entries: readonly IdEntry[];
 }
 
+/** Memory that DuckDB needs to sort a transaction's id, in bytes. */
+const ROW_BYTES = 512;
+
 /** Finds the suspects. Calls `entriesAt`, which returns the entries of a key, once for each key, in ascending order. */
 async function findSuspects(
   entriesAt: (key: string) => Promise<readonly IdEntry[]>,
   { transactions }: InputTransactions,
+  limits: FindLimits,
   store: Store,
 ): Promise<Suspects> {
   const suspects = { heights: new Map<string, number>(), entries: [] as IdEntry[] };
   let [key, areKnown] = ['', false];
-  for await (const chunk of store.stream(`SELECT tx_id, block_height FROM ${transactions} ORDER BY right(tx_id, 12)`)) {
+  const rows = `SELECT tx_id, block_height, right(tx_id, ${KEY_DIGITS}) AS id_key FROM ${transactions}`;
+  for await (const chunk of sortedRows({ rows, key: 'id_key', within: 'tx_id', rowBytes: ROW_BYTES }, limits, store)) {
     for (const [id, height] of chunk.getRows()) {
       const txId = String(id);
       if (idKey(txId) !== key) {

@@ -9,7 +9,7 @@ import { Store } from '../../src/duckdb/store.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { findKnown } from '../../src/engine/knownTransactions.ts';
 import { PartCache } from '../../src/format/partCache.ts';
-import { crossings } from '../../src/limits.ts';
+import { crossings, LIMITS } from '../../src/limits.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
 import { respond } from '../../src/pages/respond.ts';
@@ -68,7 +68,7 @@ describe('a build', () => {
       };
       let inflated = 0;
       const before = crossings.get('entriesPerLookUp') ?? 0;
-      const found = await findKnown(StoredArchive.in(out), input, { entriesPerLookUp }, store, (member, limit) => {
+      const found = await findKnown(StoredArchive.in(out), input, { ...LIMITS, entriesPerLookUp }, store, (member, limit) => {
         inflated += 1;
         return inflateText(member, limit);
       });

@@ -103,8 +103,11 @@ describe.each(['archive', 'files'] as const)('A build of 49,000 records in layou
     expect(Math.max(...held.map(({ rows }) => rows))).toBeGreaterThan(AT_ONCE / 2);
   });
 
-  it('holds less when the build follows by a block', async () => {
-    await writeManyOutputs(join(folder, 'input'), { ...CHAIN, last: 4059 }, 4059);
+  it.each([
+    ['a block', 4059, 4059],
+    ['21 blocks, across the end of a level', 4060, 4080],
+  ])('holds no more when %s follow', async (_, first, last) => {
+    await writeManyOutputs(join(folder, 'input'), { ...CHAIN, last }, first);
     expect(await tooLarge({ layout })).toEqual([]);
   });
 });
