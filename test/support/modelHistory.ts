@@ -53,6 +53,8 @@ export class ModelHistory {
   readonly #random: () => number;
   readonly #kind: 'node' | 'files';
   readonly #maker: ChainMaker;
+  /** Height of the lowest block. No reorganisation replaces it. */
+  readonly #first: number;
   readonly #model: Model;
   /** The rows of each block with runes. */
   readonly #blocks = new Map<number, TransactionRows[]>();
@@ -68,6 +70,7 @@ export class ModelHistory {
   constructor(random: () => number, { kind, blocks, first = 3990, rows = 12 }: HistoryOptions) {
     this.#random = random;
     this.#kind = kind;
+    this.#first = first;
     this.#maker = new ChainMaker({ seed: this.upTo(2 ** 31), blocks: 400, rows, first });
     this.#model = new Model('regtest', {
       undoBlocks: 20_000,
@@ -302,7 +305,7 @@ export class ModelHistory {
 
   /** Removes blocks of the model, and what depends on them. Returns the height of the last block that is left. */
   #rewind(depth: number): number {
-    const fork = Math.max(this.#maker.height - depth, this.heights[5] ?? 0);
+    const fork = Math.max(this.#maker.height - depth, this.heights[5] ?? this.#first);
     this.#model.rewind(fork);
     this.mend();
     for (const height of this.#blocks.keys()) if (height > fork) this.#blocks.delete(height);
