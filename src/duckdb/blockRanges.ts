@@ -28,3 +28,18 @@ export async function blockRanges(
 }
 
 export const isWithin = ({ first, last }: BlockRange): string => `block_height BETWEEN ${first} AND ${last}`;
+
+/** Divides blocks, or ranges of blocks, into consecutive portions of at most `most` records, or of a single larger item. */
+export function portionsOf<Item extends { readonly records: number }>(items: readonly Item[], most: number): Item[][] {
+  const portions: Item[][] = [];
+  let records = 0;
+  for (const item of items) {
+    records += item.records;
+    if (portions.length === 0 || records > most) {
+      portions.push([]);
+      records = item.records;
+    }
+    portions.at(-1)?.push(item);
+  }
+  return portions;
+}

@@ -1,5 +1,7 @@
 /** Lists the runes, addresses and outputs that blocks touched, for the files of changes (changes.sql.ts). */
+
 import { createHash } from 'node:crypto';
+import { portionsOf } from '../duckdb/blockRanges.ts';
 import { flag, int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import type { BlockInput } from '../engine/archive/listedRecords.ts';
@@ -28,8 +30,10 @@ export async function* touchedBy(
   await store.run(JSON_TEXT);
   // A block may spend more outputs than it has records.
   const spends = `SELECT block_height, count(*) AS spends FROM ${read.spent} GROUP BY block_height`;
-  const sizes = `SELECT block_height, records + coalesce(spends, 0) AS size FROM ${blocks} LEFT JOIN (${spends}) USING (block_height)`;
-  for (const portion of await portionsOf(sizes, limits, store)) {
+  const sizes = `SELECT block_height, records + coalesce(spends, 0) AS records FROM ${blocks} LEFT JOIN (${spends}) USING (block_height) ORDER BY block_height`;
+  // All lists of a portion are in memory at the same time, and a row has up to four entries of 70 bytes.
+  const most = Math.ceil(limits.listedAtOnce / 8);
+  for (const portion of portionsOf(await store.rows(sizes, { block_height: int, records: int }), most)) {
     for (const [height, lists] of await listsOf(portion, limits, read, store)) {
       const cut = lists.filter(({ is_cut }) => is_cut).map(({ kind }) => kind);
       if (cut.length > 0) countCrossing('changesEntries');
@@ -38,34 +42,15 @@ export async function* touchedBy(
   }
 }
 
-interface Portion {
-  /** Heights of its blocks, separated by commas. */
-  readonly heights: string;
-  /** Number of rows of the block with the most rows. A row is a record or a spent output. */
-  readonly most: number;
-}
-
-/**
- * Divides blocks into portions. All lists of a portion are in memory at the same time. To bound this memory, a portion
- * has only an eighth of `listedAtOnce` rows, because a row has up to four entries of 70 bytes.
- */
-async function portionsOf(blocks: string, { listedAtOnce }: Pick<Limits, 'listedAtOnce'>, store: Store): Promise<Portion[]> {
-  const portion = `sum(size) OVER (ORDER BY block_height) // ${Math.ceil(listedAtOnce / 8)}`;
-  return store.rows(
-    `SELECT string_agg(block_height::VARCHAR, ', ') AS heights, max(size) AS most
-     FROM (SELECT *, ${portion} AS portion FROM (${blocks})) GROUP BY portion`,
-    { heights: text, most: int },
-  );
-}
-
 /** Returns the lists of blocks by height, each as JSON, cut to `changesEntries` entries. Omits empty lists. */
 async function listsOf(
-  { heights, most }: Portion,
+  portion: readonly { readonly block_height: number; readonly records: number }[],
   { changesEntries }: Pick<Limits, 'changesEntries'>,
   { kept, spent }: BlockInput,
   store: Store,
 ) {
-  const isIn = `WHERE block_height IN (${heights})`;
+  const isIn = `WHERE block_height IN (${portion.map((block) => block.block_height).join(', ')})`;
+  const most = portion.reduce((max, { records }) => Math.max(max, records), 0);
   const entries = [
     `'runes' AS kind, rune_id AS entry FROM ${kept} ${isIn}`,
     ...['address', 'receiver_address'].map((column) => `'addresses', ${column} FROM ${kept} ${isIn}`),

@@ -8,6 +8,7 @@ import { constants, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RowFile, RowsIndex, RunesFile } from '../contract/rowsSchemas.ts';
 import { sourcesUpTo } from '../contract/sources.ts';
+import { portionsOf } from '../duckdb/blockRanges.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
@@ -128,7 +129,7 @@ async function writeFiles(
   const ranges = await store.table(
     'row_ranges',
     columns('first BIGINT, last BIGINT, source INTEGER, sources BIGINT, blocks BIGINT, records BIGINT'),
-    `SELECT first, last, min(source) AS source, count(DISTINCT source) AS sources, count(*) AS blocks, sum(records) AS records
+    `SELECT first, last, min(source) AS source, count(DISTINCT source) AS sources, count(*) AS blocks, sum(records)::BIGINT AS records
      FROM (SELECT source, records, ${range} FROM ${state.held}) GROUP BY first, last`,
   );
   const stale = await store.rows(
@@ -166,21 +167,6 @@ async function writeFiles(
   }
   await store.run(`DROP TABLE ${ranges}`);
   return stale.map(pathOf);
-}
-
-/** Divides ranges into portions of about `most` records. */
-function portionsOf<Range extends { readonly records: number }>(ranges: readonly Range[], most: number): Range[][] {
-  const portions: Range[][] = [];
-  let records = most;
-  for (const range of ranges) {
-    if (records >= most) {
-      portions.push([]);
-      records = 0;
-    }
-    portions.at(-1)?.push(range);
-    records += range.records;
-  }
-  return portions;
 }
 
 /** Copies a file of the input. Returns false if it does not have the form, or does not have exactly `blocks` blocks. */

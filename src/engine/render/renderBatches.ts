@@ -1,6 +1,6 @@
 /** Renders records to JSON in DuckDB, and yields batches of complete blocks. Memory depends only on the limits. */
 
-import { type BlockRange, isWithin } from '../../duckdb/blockRanges.ts';
+import { isWithin, portionsOf } from '../../duckdb/blockRanges.ts';
 import { readBlobs, readBytes, readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';
 import type { Table } from '../../duckdb/table.ts';
@@ -31,8 +31,11 @@ export async function* renderBatches(
   const txIdAt = site.layout === 'archive' ? undefined : columns.push(blob('tx_id')) - 1;
   const cutter = new BlockCutter(blocks, batchRecords, spare);
   let batches = 0;
-  for (const part of partsOf(blocks, servedAtOnce)) {
-    const rows = `FROM ${records} WHERE ${isWithin(part)} ORDER BY ${SERVED_ORDER}`;
+  const portions = portionsOf(blocks, servedAtOnce);
+  if (portions.length > 1) countCrossing('servedAtOnce');
+  for (const portion of portions) {
+    const range = { first: portion[0]?.height ?? 0, last: portion.at(-1)?.height ?? -1 };
+    const rows = `FROM ${records} WHERE ${isWithin(range)} ORDER BY ${SERVED_ORDER}`;
     for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM (${rows})`)) {
       const arrivals = {
         count: chunk.rowCount,
@@ -51,20 +54,4 @@ export async function* renderBatches(
     }
   }
   cutter.finish();
-}
-
-/** Divides ascending blocks into ranges of at most `most` records, or of a single larger block. */
-function partsOf(blocks: readonly ExpectedBlock[], most: number): BlockRange[] {
-  const parts: BlockRange[] = [];
-  let records = 0;
-  for (const { height, records: more } of blocks) {
-    const last = parts.at(-1);
-    records += more;
-    if (last === undefined || records > most) {
-      parts.push({ first: height, last: height });
-      records = more;
-    } else parts[parts.length - 1] = { first: last.first, last: height };
-  }
-  if (parts.length > 1) countCrossing('servedAtOnce');
-  return parts;
 }
