@@ -341,7 +341,7 @@ describe('the page of a rune', () => {
     await last.focus();
     await again.evaluate((button: HTMLElement) => button.click());
     await page.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
-    expect(await page.evaluate(() => document.activeElement?.closest('tr')?.rowIndex)).toBe(row);
+    await page.waitForFunction((index) => document.activeElement?.closest('tr')?.rowIndex === index, row);
     expect(await page.locator('.activity-list tbody tr').count()).toBe(results.filter(({ operation }) => operation !== 'receive').length);
     // A page that was shown before is complete immediately, so that the browser can restore the scroll position.
     await page.click('[data-step="Pages Next"]');
@@ -354,7 +354,8 @@ describe('the page of a rune', () => {
     await other.locator('text=Show 40 more').focus({ timeout: 5000 });
     await other.keyboard.press('Enter');
     await other.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
-    expect(await other.evaluate(() => document.activeElement?.closest('tr')?.rowIndex)).toBe(row + 1);
+    // The focus moves after the range is shown.
+    await other.waitForFunction((index) => document.activeElement?.closest('tr')?.rowIndex === index, row + 1);
   });
 
   it('shows the supply as a bar: premined and minted, mintable, and burned', async () => {
