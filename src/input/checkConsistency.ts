@@ -56,17 +56,23 @@ export interface InputTransactions {
  * Finds transactions of the input that are also in unchanged blocks of the state. In layout `archive`, the state has no
  * transactions, so engine/knownTransactions.ts reads the archive's ids instead.
  */
-export const findKnownInState = (
-  { transactions, affected }: InputTransactions,
+export async function findKnownInState(
+  { transactions, ranges, affected }: InputTransactions & Pick<KeptBlocks, 'ranges'>,
   known: Pick<KnownInput, 'transactions'>,
   store: Store,
-): Promise<KnownTransaction[]> =>
-  store.rows(
-    `SELECT t.tx_id AS "txId", t.block_height AS height, k.block_height AS other
-     FROM ${transactions} t JOIN ${known.transactions} k ON k.tx_id = t.tx_id
-     WHERE k.block_height NOT IN (SELECT block_height FROM ${affected})`,
-    { txId: text, height: int, other: int },
-  );
+): Promise<KnownTransaction[]> {
+  const found: KnownTransaction[] = [];
+  for (const range of ranges) {
+    const rows = await store.rows(
+      `SELECT t.tx_id AS "txId", t.block_height AS height, k.block_height AS other
+       FROM (FROM ${transactions} WHERE ${isWithin(range)}) t JOIN ${known.transactions} k ON k.tx_id = t.tx_id
+       WHERE k.block_height NOT IN (SELECT block_height FROM ${affected})`,
+      { txId: text, height: int, other: int },
+    );
+    for (const row of rows) found.push(row);
+  }
+  return found;
+}
 
 /**
  * Selects one copy of each affected block (loadInput.ts), if several files have the block. Throws an InputError when
