@@ -10,52 +10,28 @@ import { InputError } from '../errors.ts';
 import { digitsOf, joinedParts, sumsOf } from '../lists/balanceChanges.sql.ts';
 import { csvLine } from '../lists/csv.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
-import type { Activity, Holder, HolderPage } from '../serve/client/client.d.ts';
-import type { OpenedMirror } from './pinnedMirror.ts';
-
-export interface Moment {
-  /** Path of the rune below `/runes/v1/`. */
-  readonly path: string;
-  readonly height: number;
-  /** Height of the mirror's highest block. */
-  readonly tip: number;
-  /** True if the mirror lacks the oldest activity, because its pull began with the ledger of another mirror. */
-  readonly isStarted: boolean;
-}
+import type { Holder } from '../serve/client/client.d.ts';
+import type { Mirror } from '../serve/client/mirrorClient.ts';
 
 /**
- * Yields the holders of a rune as of block `height`, in the order of the API. Adds up the activity up to this block. If
- * the mirror lacks older activity (`isStarted`), begins with the mirror's list of holders instead. If this list is as
- * of another block, adds the activity between the two blocks, or subtracts it if block `height` is the lower one.
- * Throws the errors of the client and of the store.
+ * Yields the holders of `rune` as of block `height`, in the order of the API. Adds up the activity up to this block, so
+ * the mirror must have all of it. Throws the errors of the client and of the store.
  */
 export async function* holdersAt(
-  mirror: OpenedMirror,
-  { path, height, tip, isStarted }: Moment,
+  mirror: Mirror,
+  rune: string,
+  height: number,
   { store, scratch }: { readonly store: Store; readonly scratch: string },
 ): AsyncGenerator<Holder, void, undefined> {
   let decimals = 0;
   const { file, count } = await writeLines(join(scratch, 'changes.csv'), async (lines) => {
-    const add = (address: string, sign: number, amount: string) => {
+    for await (const { address, amount, operation, location } of mirror.all((window) => mirror.runeActivity(rune, window))) {
+      const isMoved = operation === 'receive' || operation === 'send' || operation === 'burn';
+      if (location.block_height > height || !isMoved || address === undefined || amount === undefined) continue;
       if (!/^[0-9]+(?:\.[0-9]+)?$/.test(amount))
         throw new InputError(`the mirror has the amount ${JSON.stringify(amount)}, which is not a number`);
       decimals = amount.includes('.') ? amount.length - amount.indexOf('.') - 1 : 0;
-      lines.add(csvLine([address, sign, amount.replace('.', '')]).trimEnd());
-    };
-    let known = -1;
-    if (isStarted) {
-      // If the rune has many holders, the list of holders may be as of an older block. The list then has the height of
-      // this block.
-      known = (await mirror.window<HolderPage>(`${path}/holders`, {})).block_height ?? tip;
-      for await (const { address, balance } of mirror.all<Holder>(`${path}/holders`)) add(address, 1, balance);
-    }
-    const [low, high] = known < height ? [known, height] : [height, known];
-    const direction = known < height ? 1 : -1;
-    for await (const { address, amount, operation, location } of mirror.all<Omit<Activity, 'rune'>>(`${path}/activity`)) {
-      if (location.block_height <= low) break;
-      const isMoved = operation === 'receive' || operation === 'send' || operation === 'burn';
-      if (location.block_height > high || !isMoved || address === undefined || amount === undefined) continue;
-      add(address, operation === 'receive' ? direction : -direction, amount);
+      lines.add(csvLine([address, operation === 'receive' ? 1 : -1, amount.replace('.', '')]).trimEnd());
     }
   });
   // DuckDB cannot read an empty file.

@@ -1,6 +1,6 @@
-/** Writes a complete list of a mirror into a file, and a description of it beside the file. */
+/** Writes a complete list of a mirror into a CSV file. */
 import { existsSync, renameSync, rmSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Flags } from '../cli/flags.ts';
 import { count, type Log } from '../cli/log.ts';
 import { memoryLimitOf } from '../cli/memoryLimit.ts';
@@ -9,19 +9,16 @@ import { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
 import { writeLines } from '../disk/lineFile.ts';
-import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
-import { readCsv } from '../duckdb/readFilesSql.ts';
-import type { Store } from '../duckdb/store.ts';
-import { BuildError, EXIT, InputError, UsageError } from '../errors.ts';
+import { BuildError, CliError, EXIT, InputError, messageOf, UsageError } from '../errors.ts';
 import { type CsvList, csvColumns, csvLine, csvLines } from '../lists/csv.ts';
 import { findRunes, lettersOf, readSearchFile } from '../lists/searchFiles.ts';
 import { parseRune } from '../pages/parseIds.ts';
-import { copyRows, stampOf } from '../rows/rowsForm.ts';
-import type { ActivityPage, Etching, HolderPage, MirrorManifest, Rune } from '../serve/client/client.d.ts';
-import { withScratchStore } from '../verify/verification.ts';
+import type { Page, WindowQuery } from '../serve/client/client.d.ts';
+import { type Mirror, MirrorError } from '../serve/client/mirrorClient.ts';
+import { type Verification, withScratchStore } from '../verify/verification.ts';
 import { holdersAt } from './holdersAt.ts';
-import { AbsentError, OpenedMirror } from './pinnedMirror.ts';
+import { openMirror } from './openMirror.ts';
 
 const LISTS = ['holders', 'balances', 'activity', 'outputs'] as const;
 type ListName = (typeof LISTS)[number];
@@ -37,8 +34,8 @@ const NEEDS: Readonly<Record<ListName, string>> = {
 interface Request {
   readonly list: ListName;
   readonly subject: string;
+  readonly isRune: boolean;
   readonly height: number | undefined;
-  readonly isParquet: boolean;
   readonly out: string;
 }
 
@@ -50,11 +47,10 @@ function requestOf(flags: Flags): Request {
   if (more.length > 0) throw new UsageError('only one rune or address can be given');
   const height = flags.has('height') ? flags.integer('height', 0, 0, Number.MAX_SAFE_INTEGER) : undefined;
   if (height !== undefined && list !== 'holders') throw new UsageError('--height can only be used with the list "holders"');
-  if (list === 'holders' && parseRune(subject) === undefined)
-    throw new UsageError(`${JSON.stringify(subject)} is not a rune: give its id, number or name`);
-  const format = flags.choice('format', ['csv', 'parquet']);
+  const isRune = parseRune(subject) !== undefined;
+  if (list === 'holders' && !isRune) throw new UsageError(`${JSON.stringify(subject)} is not a rune: give its id, number or name`);
   const words = [list, ...subject.split(/[^0-9A-Za-z]+/), ...(height === undefined ? [] : [height])];
-  return { list, subject, height, isParquet: format === 'parquet', out: flags.one('out') ?? `${words.join('-')}.${format}` };
+  return { list, subject, isRune, height, out: flags.one('out') ?? `${words.join('-')}.csv` };
 }
 
 /**
@@ -66,10 +62,9 @@ export async function runExport(flags: Flags, log: Log): Promise<void> {
   const request = requestOf(flags);
   const { out, list } = request;
   const [progress, memory, clock] = [Progress.of(flags, log), memoryLimitOf(flags), new Stopwatch()];
-  for (const path of [out, `${out}.json`])
-    if (existsSync(path)) throw new InputError(`${path} exists, and export never replaces a file`, ['Choose another file with --out.']);
+  if (existsSync(out)) throw new InputError(`${out} exists, and export never replaces a file`, ['Choose another file with --out.']);
   if (!existsSync(dirname(out))) throw new InputError(`the folder ${dirname(out)} does not exist`, ['Create it first.']);
-  const mirror = OpenedMirror.of(flags, log);
+  const mirror = openMirror(flags, log);
   // The name contains the process id, so that two exports to the same file do not write the same temporary file.
   const temporary = `${out}.${process.pid}.tmp`;
   const stop = () => {
@@ -79,100 +74,75 @@ export async function runExport(flags: Flags, log: Log): Promise<void> {
   };
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
-    const description = await withScratchStore(memory, ({ store, scratch }) =>
+    const { rows, height, tip } = await withScratchStore(memory, (scratch) =>
       explainFiles(async () => {
-        const made = await describe(mirror, request);
-        const entries = made.entries({ store, scratch });
-        const written = await writeEntries(entries, { ...request, ...made, temporary }, progress, { store, scratch });
-        const about = { file: basename(out), ...written, ...made.about };
-        // Writes the description first, so that the file never exists without it.
-        replaceDurably(`${out}.json`, `${JSON.stringify(about, null, 2)}\n`);
+        const { csv, entries, ...about } = await listOf(mirror, request, scratch);
+        const written = await writeEntries(entries, csv, temporary, progress);
         renameSync(temporary, out);
         syncFolder(dirname(resolve(out)));
-        return about;
+        return { ...about, rows: written };
       }),
     );
-    const { rows, height } = description;
     const message = `Wrote ${count(rows, 'row')} of ${list} as of block ${height.toLocaleString('en-US')} to ${out} in ${clock.total} s.`;
-    log.info('exported', message, { ...description, seconds: clock.total, peak_rss_mb: peakMegabytes() });
-    log.summary([['SHA-256', description.sha256], ...costRows(clock)]);
+    log.info('exported', message, { file: out, list, rows, height, tip, seconds: clock.total, peak_rss_mb: peakMegabytes() });
+    log.summary([['mirror up to', `block ${tip.height}, ${tip.hash}`], ...costRows(clock)]);
   } catch (error) {
-    throw error instanceof AbsentError ? new InputError(error.message, [NEEDS[list]]) : error;
+    throw explained(error, list);
   } finally {
     progress.end();
     process.off('SIGINT', stop).off('SIGTERM', stop);
     rmSync(temporary, { force: true });
-    await mirror.close();
   }
 }
 
-interface Described {
+/** Returns the CliError that says why a mirror cannot be read. */
+function explained(error: unknown, list: ListName): unknown {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof CliError) return cause;
+  const status = error instanceof MirrorError ? error.statusCode : undefined;
+  if (status === 400) return new UsageError(messageOf(error));
+  if (status === 501) return new InputError(messageOf(error), [NEEDS[list]]);
+  return new BuildError(messageOf(error), ['Run the same command again, or verify the mirror.']);
+}
+
+type Scratch = Pick<Verification, 'store' | 'scratch'>;
+
+interface FoundList {
   readonly csv: CsvList;
-  readonly entries: (scratch: Scratch) => AsyncIterable<object>;
-  readonly about: { readonly height: number; readonly [fact: string]: unknown };
+  readonly entries: AsyncIterable<object>;
+  /** Last block that the list takes into account. */
+  readonly height: number;
+  readonly tip: { readonly height: number; readonly hash: string };
 }
 
-type Scratch = { readonly store: Store; readonly scratch: string };
-
-/**
- * Finds the list in the mirror. Returns the list's entries, and a description: the rune or address, and the last block
- * that the list takes into account.
- */
-async function describe(mirror: OpenedMirror, { list, subject, height: asked }: Request): Promise<Described> {
-  const manifest = await mirror.manifest();
-  const isRune = parseRune(subject) !== undefined;
-  const rune = isRune ? await findRune(mirror, manifest, subject) : undefined;
-  const tip = manifest.tip?.height ?? -1;
-  const from = { list, [isRune ? 'rune' : 'address']: rune ?? subject };
-  const about = async (height: number) => ({
-    ...from,
-    ...(await blockOf(mirror, manifest, height)),
-    dialect: manifest.dialect,
-    ...(mirror.url === undefined ? {} : { mirror: mirror.url }),
-    ...(manifest.sample ? { sample: true } : {}),
-  });
-  const path = `${isRune ? 'etchings' : 'addresses'}/${encodeURIComponent(rune?.id ?? subject)}`;
-  const csv = list === 'activity' && isRune ? 'rune_activity' : list;
-  const all = () => mirror.all<object>(`${path}/${list}`);
-  if (list !== 'holders') return { csv, about: await about(tip), entries: all };
-  const { block_height: listed = tip } = await mirror.window<HolderPage>(`${path}/holders`, {});
-  const height = asked ?? listed;
-  const start = startOf(manifest);
-  if (height > tip) throw new InputError(`the mirror has blocks up to ${tip}, so the holders as of block ${height} are unknown`);
-  if (height < start)
-    throw new InputError(`the mirror began with the ledger as of block ${start}, so the holders as of block ${height} are unknown`, [
-      'Use a mirror of all blocks since the first rune.',
-    ]);
-  const moment = { path, height, tip, isStarted: start >= 0 };
-  const entries = asked === undefined ? all : (scratch: Scratch) => holdersAt(mirror, moment, scratch);
-  return { csv, about: await about(height), entries };
-}
-
-/** Returns the height of the mirror's start (contract/sources.ts); -1 if the mirror has all activity. */
-function startOf({ start, heights }: MirrorManifest): number {
-  // A mirror with a start has all activity too if its pull also fetched the rows of the blocks up to the start.
-  return start === undefined || (heights[0]?.[0] ?? Number.POSITIVE_INFINITY) <= start.height ? -1 : start.height;
-}
-
-/**
- * Finds a rune by its id, number or name. Returns undefined if the mirror has no etchings. Throws an InputError for an
- * unknown rune.
- */
-async function findRune(mirror: OpenedMirror, { lists }: MirrorManifest, subject: string): Promise<Rune | undefined> {
-  if (lists?.etchings === undefined) return undefined;
-  const etching = await mirror.get<Etching>(`etchings/${encodeURIComponent(subject)}`);
-  if (etching === undefined)
-    throw new InputError(`there is no rune ${JSON.stringify(subject)} in the mirror`, await similarNames(mirror, subject));
-  const { id, number, name, spaced_name } = etching;
-  return { id, number, name, spaced_name };
+async function listOf(mirror: Mirror, { list, subject, isRune, height: asked }: Request, scratch: Scratch): Promise<FoundList> {
+  const { tip = { height: -1, hash: '' }, lists } = await mirror.manifest();
+  const isKnown = !isRune || lists?.etchings === undefined || (await mirror.etching(subject)) !== undefined;
+  if (!isKnown) throw new InputError(`there is no rune ${JSON.stringify(subject)} in the mirror`, await similarNames(mirror, subject));
+  const windows: Readonly<Record<ListName, (window: WindowQuery) => Promise<Page<object>>>> = {
+    holders: (window) => mirror.holders(subject, window),
+    balances: (window) => mirror.balances(subject, window),
+    activity: (window) => (isRune ? mirror.runeActivity(subject, window) : mirror.addressActivity(subject, window)),
+    outputs: (window) => mirror.outputs(subject, window),
+  };
+  const entries = mirror.all(windows[list]);
+  if (list !== 'holders') return { csv: list === 'activity' && isRune ? 'rune_activity' : list, entries, tip, height: tip.height };
+  if (asked !== undefined && asked > tip.height)
+    throw new InputError(`the mirror has blocks up to ${tip.height}, so the holders as of block ${asked} are unknown`);
+  // The list of a rune with many holders may be as of an older block.
+  const { block_height: listed = tip.height } = await mirror.holders(subject, { limit: 1 });
+  if (asked === undefined) return { csv: list, entries, tip, height: listed };
+  return { csv: list, entries: holdersAt(mirror, subject, asked, scratch), tip, height: asked };
 }
 
 /**
  * Returns advice with up to 5 runes whose names have the longest common prefix with `subject`, of at least 2 letters.
  */
-async function similarNames(mirror: OpenedMirror, subject: string): Promise<string[]> {
+async function similarNames(mirror: Mirror, subject: string): Promise<string[]> {
   const letters = lettersOf(subject) ?? '';
-  const read = async (path: string) => readSearchFile((await mirror.file(path)) ?? '');
+  const read = async (path: string) => {
+    const { status, body } = await mirror.get(`/${path}`);
+    return readSearchFile(status === 200 ? body : '');
+  };
   for (let length = letters.length; length >= 2; length -= 1) {
     const found = await findRunes(letters.slice(0, length), read);
     const names = found.slice(0, 5).map(([name]) => name);
@@ -181,40 +151,11 @@ async function similarNames(mirror: OpenedMirror, subject: string): Promise<stri
   return [];
 }
 
-/**
- * Returns height and hash of a block, and the digest of the ledger after the block. Omits values that the mirror does
- * not have.
- */
-async function blockOf(mirror: OpenedMirror, { tip, ledger, start }: MirrorManifest, height: number) {
-  const point = [ledger, ledger?.lower, start].find((one) => one?.height === height);
-  const hash =
-    tip?.height === height
-      ? tip.hash
-      : (point?.hash ?? (await mirror.window<ActivityPage>(`blocks/${height}/activity`, {})).results[0]?.location.block_hash);
-  return {
-    height,
-    ...(hash === undefined ? {} : { hash: hash.replace(/^0x/, '') }),
-    ...(point === undefined ? {} : { ledger: point.digest }),
-  };
-}
-
-interface Target {
-  readonly csv: CsvList;
-  readonly isParquet: boolean;
-  readonly temporary: string;
-}
-
-/** Writes the entries into the temporary file, and syncs it. Returns the numbers of rows and bytes, and the SHA-256. */
-async function writeEntries(
-  entries: AsyncIterable<object>,
-  { csv, isParquet, temporary }: Target,
-  progress: Progress,
-  { store, scratch }: Scratch,
-) {
-  const path = isParquet ? join(scratch, 'entries.csv') : temporary;
+/** Writes the entries into a new file, and syncs it. Returns the number of rows. */
+async function writeEntries(entries: AsyncIterable<object>, csv: CsvList, file: string, progress: Progress): Promise<number> {
   let [done, rows] = [0, 0];
   progress.watch('export', () => ({ done, what: 'entries' }));
-  await writeLines(path, async (lines) => {
+  await writeLines(file, async (lines) => {
     const add = (line: string) => lines.add(line.slice(0, -1));
     add(csvLine(csvColumns(csv)));
     for await (const entry of entries) {
@@ -224,20 +165,6 @@ async function writeEntries(
       done += 1;
     }
   });
-  if (isParquet) await store.run(copyRows(typedRows(path, csv), temporary));
-  syncFile(temporary);
-  const stamp = await stampOf(temporary);
-  if (stamp === undefined) throw new BuildError(`${temporary} was removed while it was written`);
-  return { rows, ...stamp };
-}
-
-/**
- * Returns SQL that reads a CSV file. Numbers become BIGINT. Amounts stay text, because no number type of DuckDB has
- * room for 39 digits with decimals.
- */
-function typedRows(path: string, csv: CsvList): string {
-  const columns = csvColumns(csv);
-  const isNumber = (name: string) => ['rune_number', 'block_height', 'tx_index', 'vout', 'timestamp'].includes(name);
-  const typed = columns.map((name) => (isNumber(name) ? `"${name}"::BIGINT AS "${name}"` : `"${name}"`));
-  return `SELECT ${typed.join(', ')} FROM ${readCsv([path], columns, '\\r\\n', ['header = true'])}`;
+  syncFile(file);
+  return rows;
 }

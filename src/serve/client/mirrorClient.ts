@@ -38,6 +38,7 @@ import type {
   WindowQuery,
 } from './client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile, UnreadableError, unlessAborted } from './clientFiles.ts';
+import { later } from './later.ts';
 import type { Proofs } from './proofs.ts';
 
 export type * from './client.d.ts';
@@ -55,7 +56,7 @@ export class MirrorError extends Error {
 
 /** Loads lists.js only when a request needs it, because most programs never send such a request. */
 const fromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) =>
-  (await import('./lists.js')).answerFromLists(request, dialect, archive, readTransaction);
+  (await later.lists()).answerFromLists(request, dialect, archive, readTransaction);
 
 /**
  * Returns a function that wraps files. Each read from wrapped files is checked against the operator's signature. The
@@ -64,7 +65,7 @@ const fromLists: AnswerFromLists = async (request, dialect, archive, readTransac
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
   let proofs: Proofs | undefined;
   const load = async () => {
-    const bundle = await import('./proofs.js');
+    const bundle = await later.proofs();
     proofs ??= new bundle.Proofs(options);
     return proofs;
   };
@@ -181,7 +182,7 @@ export class Mirror {
   /** Returns the classes of outputs, or the reason why the mirror cannot classify outputs. Rejects like `activity`. */
   async #classes(outputs: readonly OutputToClassify[], signal: AbortSignal | undefined): Promise<readonly OutputClass[] | string> {
     signal?.throwIfAborted();
-    const { classifyOutputs, groupedReads } = await import('./lists.js');
+    const { classifyOutputs, groupedReads } = await later.lists();
     const files = groupedReads(this.#filesFor(signal));
     const classes = this.#reader.withLists('outputs', files, (archive, readTransaction) =>
       classifyOutputs(outputs, archive, readTransaction),
@@ -193,7 +194,7 @@ export class Mirror {
     list: (window: WindowQuery) => Promise<Page<Entry>>,
     { signal }: Cancellable = {},
   ): AsyncGenerator<Entry, void, undefined> {
-    const { allEntries } = await this.#orMirrorError(import('./lists.js'), signal);
+    const { allEntries } = await this.#orMirrorError(later.lists(), signal);
     yield* allEntries(
       list,
       () => this.manifest(),
@@ -237,7 +238,7 @@ export class Mirror {
   }
 
   async pending(query: PendingQuery): Promise<PendingAnswer> {
-    const { EsploraError, pendingRunes } = await this.#orMirrorError(import('./pending.js'), query.signal);
+    const { EsploraError, pendingRunes } = await this.#orMirrorError(later.pending(), query.signal);
     return pendingRunes(query, this).catch((error: unknown) => {
       throw error instanceof EsploraError ? new MirrorError(503, 'Service Unavailable', error.message, { cause: error.cause }) : error;
     });
@@ -245,7 +246,7 @@ export class Mirror {
 
   async *changes(query: ChangesQuery = {}): AsyncGenerator<Change, void, undefined> {
     const { signal } = query;
-    const { followChanges } = await this.#orMirrorError(import('./lists.js'), signal);
+    const { followChanges } = await this.#orMirrorError(later.lists(), signal);
     const files = this.#filesFor(signal);
     const mirror = {
       manifest: async () => JSON.parse(await this.#orMirrorError(this.#reader.manifest(true), signal)) as MirrorManifest,
@@ -257,7 +258,7 @@ export class Mirror {
 
   async *runes({ signal }: Cancellable = {}): AsyncGenerator<RuneName, void, undefined> {
     signal?.throwIfAborted();
-    const { openRuneNames } = await this.#orMirrorError(import('./lists.js'), signal);
+    const { openRuneNames } = await this.#orMirrorError(later.lists(), signal);
     const opening = this.#reader.withLists('etchings', this.#filesFor(signal), openRuneNames);
     const parts = async function* () {
       const opened = await opening;
