@@ -35,12 +35,6 @@ export const BENCH_NODE_COMMAND: Command = {
     { name: 'runes', value: 'N', byDefault: '1000', about: 'Number of runes before these blocks.' },
     { name: 'layout', value: 'NAME', byDefault: 'archive', about: 'Layout of the builds that follow the node.' },
     { name: 'depths', value: 'LIST', byDefault: '1', about: 'Blocks that each reorganisation replaces.' },
-    {
-      name: 'core',
-      value: 'N',
-      byDefault: '31',
-      about: 'Version of Bitcoin Core. The simulated node takes the time of a real one with 4 threads.',
-    },
     { name: 'dir', value: 'DIR', byDefault: 'a temporary folder', about: 'Working folder. Chain and states stay in it for the next run.' },
     LOG,
     HELP,
@@ -61,8 +55,6 @@ const LOOK_MS = 5;
 /** Longest wait until a new block is served, in milliseconds. */
 const LONGEST_MS = 300_000;
 
-const CREDENTIALS = { CORE_RPC_USER: 'bench', CORE_RPC_PASSWORD: 'bench' } as const;
-
 export async function benchNode(flags: Flags, log: Log): Promise<void> {
   const blocks = flags.integer('blocks', 20, 1, 100_000);
   const rows = flags.integer('rows', 1500, 0, 10_000);
@@ -72,7 +64,6 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
   const parent = flags.one('dir');
   if (parent !== undefined) mkdirSync(parent, { recursive: true });
   const folder = parent ?? mkdtempSync(join(tmpdir(), 'mirror-bench-'));
-  Object.assign(process.env, CREDENTIALS);
   process.env['MIRROR_TEST_FOLDER'] = folder;
   const chain = join(folder, `chain-${rows}`);
   const work = mkdtempSync(join(folder, 'work-'));
@@ -82,10 +73,7 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
     const baseHash = makeChain(chain, length, rows);
     log.info('generated', `The chain has ${length} blocks.`, { blocks: length, rows });
     process.env['BENCH_CHAIN'] = chain;
-    const { CORE_RPC_USER: user, CORE_RPC_PASSWORD: password } = CREDENTIALS;
-    const version = 10_000 * flags.integer('core', 31, 25, 99);
-    const credentials = `${user}:${password}`;
-    node = await startNodeProcess(join(ROOT, 'bench/nodeBlocks.ts'), { network: 'regtest', version, threads: 4, credentials });
+    node = await startNodeProcess(join(ROOT, 'bench/nodeBlocks.ts'), { network: 'regtest', threads: 4 });
     for (const count of outputs) {
       const state = join(folder, `state-${count}-${runes}`);
       const settled = await makeState(state, baseHash, count, runes);

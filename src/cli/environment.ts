@@ -2,8 +2,6 @@
 import { attempt } from '../attempt.ts';
 
 export const SECRETS = {
-  rpcUser: 'CORE_RPC_USER',
-  rpcPassword: 'CORE_RPC_PASSWORD',
   headers: 'PULL_HEADERS',
   databasePassword: 'PGPASSWORD',
 } as const;

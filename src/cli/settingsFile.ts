@@ -31,7 +31,6 @@ const FIELDS = {
   $schema: z.string('must be a string').describe('The JSON schema of this file, for editors.'),
   source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332, postgres://user@host/db or https://host.'),
   blocks: text().describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
-  cookie: text().describe("Path of the node's cookie file, as in pull --cookie. Only with a node."),
   startFrom: z
     .array(url('The URL of a mirror.'), 'must be a list of URLs')
     .min(1, 'must not be empty')
@@ -52,11 +51,8 @@ const SETTINGS = z
   .strictObject(FIELDS, 'must be a JSON object with settings, such as {"source": "https://host"}; docs/commands.md lists them')
   .partial()
   .superRefine((settings, { addIssue }) => {
-    if (settings.source?.startsWith('core:') === true) return;
-    for (const name of ['startFrom', 'cookie'] as const) {
-      if (settings[name] === undefined) continue;
-      addIssue({ code: 'custom', path: [name], message: 'is only for a source that is a node, core:http://...' });
-    }
+    if (settings.source?.startsWith('core:') === true || settings.startFrom === undefined) return;
+    addIssue({ code: 'custom', path: ['startFrom'], message: 'is only for a source that is a node, core:http://...' });
   });
 
 export type Settings = Readonly<z.infer<typeof SETTINGS>>;

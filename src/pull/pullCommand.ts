@@ -32,13 +32,10 @@ export const PULL_COMMAND: Command = {
     flag('confirmations N', 'How many of the last blocks to compare again, and to replace if they changed.', {
       byDefault: `${UNSETTLED_BLOCKS}, or 100 with a node`,
     }),
-    flag('cookie FILE', "The node's cookie file, for its RPC interface.", {
-      heading: 'Only with a Bitcoin Core node',
-      byDefault: 'CORE_RPC_USER and CORE_RPC_PASSWORD in the environment, else the cookie in ~/.bitcoin',
-    }),
     flag(
       'block-source URL',
       'Server for blocks that the node has pruned: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest. Its blocks are checked against the chain of the node.',
+      { heading: 'Only with a Bitcoin Core node' },
     ),
     flag('start-from URL', 'Starts a new folder at the ledger of this mirror, instead of reading all blocks. Several mirrors must agree.', {
       repeatable: true,
@@ -106,7 +103,6 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     retries: flags.integer('retries', DEFAULTS.retries, 0, 100),
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
     pauseMs: DEFAULTS.pauseMs,
-    cookie: flags.one('cookie'),
     blockSource: flags.has('block-source') ? parsePlain('block-source', flags.one('block-source'), 'https://host/api') : undefined,
     donors: flags.has('start-from') ? flags.all('start-from').map((text) => parsePlain('start-from', text, 'https://host')) : undefined,
     check: flags.choice('check', CHECKS),
@@ -157,7 +153,7 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const isNode = from instanceof NodeUrl;
   const unused = isNode
     ? ['header', ...(flags.has('block-source') ? [] : ['rate'])]
-    : ['cookie', 'block-source', 'start-from', 'check', 'verify-start', 'follow'];
+    : ['block-source', 'start-from', 'check', 'verify-start', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined) throw new UsageError(`--${given} has an effect only if --from is ${isNode ? 'not ' : ''}a Bitcoin Core node`);
   if (flags.has('check') && !flags.has('start-from')) throw new UsageError('--check has no use without --start-from');
@@ -179,7 +175,7 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
     const parsed = URL.canParse(node) ? new URL(node) : undefined;
     if (parsed === undefined || !isPlainHttp(parsed))
       throw new UsageError(
-        `${flag} of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332; see pull --cookie for its password`,
+        `${flag} of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332`,
       );
     return new NodeUrl(parsed);
   }

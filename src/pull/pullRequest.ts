@@ -12,7 +12,6 @@ export const CHECKS = ['sample', 'all'] as const satisfies readonly Check[];
 export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
   /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
-  readonly cookie: string | undefined;
   /** Server that has the blocks which the node has pruned. */
   readonly blockSource?: URL | undefined;
   /** Mirrors from whose ledger a new pull from a node starts, instead of reading all blocks. */
@@ -23,7 +22,7 @@ export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'
   readonly runBuild?: RunBuild | undefined;
 }
 
-/** URL of the RPC and REST interfaces of a Bitcoin Core node. */
+/** URL of a Bitcoin Core node. */
 export class NodeUrl {
   constructor(readonly url: URL) {}
 }

@@ -1,9 +1,8 @@
 /** Runs one pull: takes the lock, opens the source, pulls and reports. */
 import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { availableParallelism, homedir } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { env } from 'node:process';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
@@ -104,7 +103,7 @@ async function pullFromNode(
   let node: BitcoinNode | undefined;
   let pull: NodePull | undefined;
   try {
-    node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice, blockServer });
+    node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
     const donorClient = new Client({ ...request, headers: {}, rate: 0, onRetry });
     const donors = request.donors?.map((donor) => ({ base: baseOf(donor), client: donorClient }));
     pull = await NodePull.open({ ...request, folder, startFrom: donors }, node, store, log, progress).finally(() => donorClient.close());

@@ -29,7 +29,7 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
   {
     name: 'the start of another source',
     file: 'src/cli/settings.ts',
-    from: "['start-from', 'cookie'].includes(flag) && flags.has('from')",
+    from: "flag === 'start-from' && flags.has('from')",
     to: 'false',
     test: 'exhaustive/setup/settings',
     only: 'belongs to its source',

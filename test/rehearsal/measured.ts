@@ -19,15 +19,10 @@ export interface Limited {
   readonly crossed: string;
 }
 
-/** Starts a command in a folder. `more` has additional environment variables. */
-export function startCommand(
-  args: readonly string[],
-  cwd: string,
-  limited: Limited | undefined,
-  more: Readonly<Record<string, string>> = {},
-): ChildProcess {
+/** Starts a command in a folder. */
+export function startCommand(args: readonly string[], cwd: string, limited: Limited | undefined): ChildProcess {
   const script = limited === undefined ? 'scripts/run.cjs' : 'test/rehearsal/limited.cjs';
-  const env = { ...process.env, ...more, ...(limited === undefined ? {} : { REHEARSAL_LIMITS: JSON.stringify(limited) }) };
+  const env = { ...process.env, ...(limited === undefined ? {} : { REHEARSAL_LIMITS: JSON.stringify(limited) }) };
   return spawn(process.execPath, [join(ROOT, script), ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 

@@ -137,8 +137,6 @@ const NEW_TRANSACTIONS = 300;
 /** Number of blocks that the model can undo. */
 const UNDO_BLOCKS = 200;
 
-const CREDENTIALS = { CORE_RPC_USER: 'rehearsal', CORE_RPC_PASSWORD: 'rehearsal' } as const;
-
 /** Measurements of one stage, such as a pull or a build, up to a height. */
 interface Stage extends Partial<Measured> {
   readonly name: string;
@@ -289,7 +287,7 @@ class Rehearsal {
   }
 
   #start(name: string, args: readonly string[]): ChildProcess {
-    return startCommand([name, ...args], this.#options.folder, this.#limited, CREDENTIALS);
+    return startCommand([name, ...args], this.#options.folder, this.#limited);
   }
 
   get #buildArgs(): string[] {
@@ -297,8 +295,13 @@ class Rehearsal {
   }
 
   async #startNode(): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-    const options = { network: 'regtest', credentials: `${CREDENTIALS.CORE_RPC_USER}:${CREDENTIALS.CORE_RPC_PASSWORD}` };
-    const args = ['--import', 'tsx', join(ROOT, 'test/rehearsal/nodeProcess.ts'), this.#paths.chain, JSON.stringify(options)];
+    const args = [
+      '--import',
+      'tsx',
+      join(ROOT, 'test/rehearsal/nodeProcess.ts'),
+      this.#paths.chain,
+      JSON.stringify({ network: 'regtest' }),
+    ];
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: ROOT });
     const failed = once(child, 'close').then(() => Promise.reject(new CliError('the simulated node ended', EXIT.buildFailed)));
     failed.catch(() => undefined);

@@ -1,13 +1,13 @@
 /**
  * A fake Bitcoin Core node: an HTTP server for a chain of raw blocks. It has the calls, statuses, error texts and
- * headers of Core's REST and RPC interfaces, and faults on demand.
+ * headers of Core's REST interface, and faults on demand.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { hashText, outpointText, uint32At } from '../../src/runes/bytes.ts';
+import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { type Block, readBlock } from '../../src/runes/parseBlock.ts';
 import { ROOT } from './cli.ts';
@@ -23,7 +23,7 @@ export interface FakeBlock {
 
 /** Fault for the next answer to a call. */
 export interface Fault {
-  /** Paths of REST, or names of RPC methods, that the fault applies to. All calls by default. */
+  /** Paths that the fault applies to. All by default. */
   readonly on?: RegExp | string;
   /** Number of calls that the fault applies to. 1 by default. */
   times?: number;
@@ -45,7 +45,7 @@ export interface Fault {
   readonly delay?: number;
   /** Sends the body byte by byte, with a pause of this many milliseconds. */
   readonly trickle?: number;
-  /** Startup step of Core. Both interfaces answer like a Core that is still starting and is at this step. */
+  /** Startup step of Core. The node answers like a Core that is still starting and is at this step. */
   readonly warmingUp?: string;
   /** Closes the connection without an answer. */
   readonly reset?: boolean;
@@ -55,10 +55,8 @@ export interface FakeNodeOptions {
   /** Core's name of the network: main, test, testnet4, signet or regtest. */
   network?: string;
   rest?: boolean;
-  /** `user:password`, as in a cookie file. If undefined, the node refuses all RPC credentials. */
-  credentials?: string | undefined;
-  /** Core's version as an integer, such as 270100 for 27.1. */
-  version?: number;
+  /** False for a Core before version 30, which does not know `rest/spenttxouts`. */
+  hasSpentOutputs?: boolean;
   /** Blocks below this height are manually pruned. If undefined, the node does not prune. */
   prunedBelow?: number | undefined;
   /** Blocks below this height are not downloaded yet, because the node started from a snapshot (assumeutxo). */
@@ -72,8 +70,6 @@ export interface FakeNodeOptions {
    * undefined, answers take no time.
    */
   threads?: number;
-  /** Methods that the user may call (`rpcwhitelist`). All by default. */
-  allowed?: readonly string[];
   isSyncing?: boolean;
   /** Height of the last header, if it is above the chain's tip. */
   headers?: number | undefined;
@@ -96,19 +92,6 @@ export const FAULTS = {
   forbidden: { status: 403 },
 } as const satisfies Readonly<Record<string, Fault>>;
 
-class RpcFailure extends Error {
-  constructor(
-    readonly code: number,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
-const failed = (message: string): never => {
-  throw new RpcFailure(-5, message);
-};
-
 interface Reply {
   status: number;
   headers: Record<string, string>;
@@ -120,8 +103,8 @@ const text = (status: number, message: string): Reply => ({
   headers: { 'content-type': 'text/plain' },
   body: Buffer.from(`${message}\r\n`),
 });
-const json = (value: unknown, status = 200): Reply => ({
-  status,
+const json = (value: unknown): Reply => ({
+  status: 200,
   // Types of media are in any case (RFC 9110, 8.3.1).
   headers: { 'content-type': 'Application/JSON' },
   body: Buffer.from(`${JSON.stringify(value)}\n`),
@@ -129,7 +112,7 @@ const json = (value: unknown, status = 200): Reply => ({
 const bare = (status: number): Reply => ({ status, headers: {}, body: new Uint8Array() });
 
 export class FakeNode {
-  /** Every call so far, in order: `/rest/...` or the name of an RPC method. */
+  /** The path of every request so far, in order. */
   readonly calls: string[] = [];
   /** Called for every call. */
   onCall: (() => void) | undefined;
@@ -152,11 +135,9 @@ export class FakeNode {
   /** Unspent outputs after the block with the hash `tip`, by outpoint. */
   #unspent: { readonly tip: string; readonly outputs: ReadonlyMap<string, PreviousOutput> } | undefined;
   #disk: Promise<void> = Promise.resolve();
-  /** Size of the largest answer in bytes. */
-  largest = 0;
 
   private constructor(blocks: readonly FakeBlock[], options: FakeNodeOptions) {
-    this.options = { network: 'main', rest: true, version: 310_000, ...options };
+    this.options = { network: 'main', rest: true, hasSpentOutputs: true, ...options };
     this.replace(blocks);
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
@@ -209,11 +190,7 @@ export class FakeNode {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const path = request.url ?? '';
-    const question = path === '/' && request.method === 'POST' ? parseQuestion(Buffer.concat(chunks).toString()) : undefined;
-    const call = question?.method ?? path;
+    const call = request.url ?? '';
     this.calls.push(call);
     this.onCall?.();
     const fault = this.faults.find(({ on = '' }) => new RegExp(on).test(call));
@@ -229,14 +206,8 @@ export class FakeNode {
       return;
     }
     response.once('close', () => this.#running--);
-    const reply = question
-      ? this.#rpc(question, request.headers.authorization, fault?.warmingUp)
-      : path === '/'
-        ? { ...bare(405), body: Buffer.from('JSONRPC server handles only POST requests') }
-        : this.options.rest && path.startsWith('/rest/')
-          ? this.#rest(path.slice('/rest'.length), fault?.warmingUp)
-          : bare(404);
-    this.largest = Math.max(this.largest, reply.body.length);
+    const isRest = this.options.rest && call.startsWith('/rest/');
+    const reply = isRest ? this.#rest(call.slice('/rest'.length), fault?.warmingUp) : bare(404);
     const { diskMs = 0 } = this.options;
     if (diskMs > 0 && call.startsWith('/rest/getutxos/')) {
       const ms = diskMs * outpointsIn(call).length;
@@ -245,7 +216,7 @@ export class FakeNode {
     }
     if (this.options.threads !== undefined)
       await this.#work(
-        costOf(call, question?.params, (hash) => this.#known.get(hash)),
+        costOf(call, (hash) => this.#known.get(hash)),
         this.options.threads,
       );
     await send(response, fault?.status === undefined ? reply : bareWith(fault), fault ?? {});
@@ -263,7 +234,7 @@ export class FakeNode {
   #rest(path: string, warmingUp: string | undefined): Reply {
     if (warmingUp !== undefined) return text(503, `Service temporarily unavailable: ${warmingUp}`);
     const [, spender] = /^\/spenttxouts\/([0-9a-f]{64})\.bin$/.exec(path) ?? [];
-    if (spender !== undefined && (this.options.version ?? 0) >= 300_000) {
+    if (spender !== undefined && this.options.hasSpentOutputs) {
       const block = this.#known.get(spender);
       if (!block) return text(404, `${spender} not found`);
       if (this.#isPruned(block)) return text(404, `${spender} undo not available`);
@@ -280,23 +251,21 @@ export class FakeNode {
       );
       return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: Buffer.concat(headers) };
     }
-    const [, call = '', argument = '', format = ''] =
-      /^\/(chaininfo|blockhashbyheight|block(?:\/notxdetails)?)(?:\/([^/.]*))?(?:\.(\w+))?$/.exec(path) ?? [];
+    const [, call = '', argument = '', format = ''] = /^\/(chaininfo|blockhashbyheight|block)(?:\/([^/.]*))?\.(json|bin)$/.exec(path) ?? [];
     if (call === '') return bare(404);
-    if (call === 'chaininfo') return format === 'json' ? json(this.#info()) : text(404, 'output format not found (available: json)');
-    if (!['bin', 'hex', 'json'].includes(format)) return text(404, 'output format not found (available: .bin, .hex, .json)');
+    if (call === 'chaininfo') return json(this.#info());
     if (call === 'blockhashbyheight') {
       if (!/^[0-9]{1,9}$/.test(argument)) return text(400, `Invalid height: ${argument}`);
       const block = this.#at(Number(argument));
       if (!block) return text(404, 'Block height out of range');
-      return formatted(format, Buffer.from(block.hash, 'hex').reverse(), () => ({ blockhash: block.hash }), block.hash);
+      return json({ blockhash: block.hash });
     }
     if (!/^[0-9a-fA-F]{64}$/.test(argument)) return text(400, `Invalid hash: ${argument}`);
     const block = this.#known.get(argument.toLowerCase());
     if (!block) return text(404, `${argument} not found`);
     const why = this.#whyMissing(block);
     if (why !== undefined) return text(404, `${argument} not available (${why})`);
-    return formatted(format, block.bytes, () => this.#jsonBlock(block, call === 'block' ? 3 : 1));
+    return format === 'bin' ? { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: block.bytes } : bare(404);
   }
 
   /** Answers `getutxos` like Core: height and hash of the tip, a bit for each outpoint, and the unspent outputs. */
@@ -333,70 +302,6 @@ export class FakeNode {
     }
     this.#unspent = { tip, outputs };
     return outputs;
-  }
-
-  #rpc({ id, method, params }: RpcQuestion, authorization: string | undefined, warmingUp: string | undefined): Reply {
-    const { credentials } = this.options;
-    const [, sent = ''] = /^Basic (.*)$/.exec(authorization ?? '') ?? [];
-    if (credentials === undefined || Buffer.from(sent, 'base64').toString() !== credentials) {
-      return { ...bare(401), headers: { 'www-authenticate': 'Basic realm="jsonrpc"' } };
-    }
-    if (this.options.allowed?.includes(method) === false) return bare(403);
-    try {
-      if (warmingUp !== undefined) throw new RpcFailure(-28, warmingUp);
-      return json({ result: this.#result(method, params), error: null, id });
-    } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error;
-      const status = error.code === -32601 ? 404 : error.code === -32600 ? 400 : 500;
-      return json({ result: null, error: { code: error.code, message: error.message }, id }, status);
-    }
-  }
-
-  #result(method: string, [first, second = 1, third]: readonly unknown[]): unknown {
-    switch (method) {
-      case 'getblockchaininfo':
-        return this.#info();
-      case 'getnetworkinfo':
-        return { version: this.options.version, subversion: '/Satoshi/', protocolversion: 70016 };
-      case 'getbestblockhash':
-        return this.#at(this.#tip)?.hash;
-      case 'getblockcount':
-        return this.#tip;
-      case 'getblockhash': {
-        const block = this.#at(Number(first));
-        if (!block) throw new RpcFailure(-8, 'Block height out of range');
-        return block.hash;
-      }
-      case 'getblockheader':
-        return hex(this.#header(this.#known.get(String(first)) ?? failed('Block not found')));
-      case 'getblock': {
-        const block = this.#stored(first, 'Block not found');
-        return Number(second) === 0 ? hex(block.bytes) : this.#jsonBlock(block, Number(second));
-      }
-      case 'getrawtransaction': {
-        const block = this.#stored(third, 'Block hash not found');
-        const index = this.#txids(block).indexOf(String(first));
-        if (index < 0) {
-          throw new RpcFailure(-5, 'No such transaction found in the provided block. Use gettransaction for wallet transactions.');
-        }
-        const hasPrevious = Number(second) >= 2 && (this.options.version ?? 0) >= 250_000;
-        return {
-          in_active_chain: this.#at(block.height) === block,
-          ...this.#jsonTransaction(block, index, hasPrevious),
-          blockhash: block.hash,
-        };
-      }
-      default:
-        throw new RpcFailure(-32601, 'Method not found');
-    }
-  }
-
-  #stored(hash: unknown, missing: string): FakeBlock {
-    const block = this.#known.get(String(hash));
-    if (!block) throw new RpcFailure(-5, missing);
-    const why = this.#whyMissing(block);
-    if (why !== undefined) throw new RpcFailure(-1, `Block not available (${why})`);
-    return block;
   }
 
   #info(): unknown {
@@ -450,11 +355,6 @@ export class FakeNode {
     return Buffer.concat(parts);
   }
 
-  #txids(block: FakeBlock): string[] {
-    const { txids, transactions } = this.#parse(block);
-    return transactions.map((_, index) => hashText(txids, 32 * index));
-  }
-
   /** Parses a block, and stores its outputs, which later blocks spend. */
   #parse(block: FakeBlock): Block {
     const known = this.#parsed.get(block.hash);
@@ -482,46 +382,6 @@ export class FakeNode {
     if (this.#parsed.size < this.#known.size) for (const block of this.#known.values()) this.#parse(block);
     return this.#outputs.get(outpoint);
   }
-
-  #jsonBlock(block: FakeBlock, verbosity: number): unknown {
-    const hasPrevious = verbosity >= 3 && (this.options.version ?? 0) >= 230_000;
-    const txids = this.#txids(block);
-    return {
-      hash: block.hash,
-      confirmations: this.#at(block.height) === block ? this.#tip - block.height + 1 : -1,
-      height: block.height,
-      size: block.bytes.length,
-      coinbase_tx: { version: 2, locktime: 0, sequence: 0, coinbase: '51' },
-      tx: verbosity < 2 ? txids : txids.map((_, index) => this.#jsonTransaction(block, index, hasPrevious)),
-    };
-  }
-
-  #jsonTransaction(block: FakeBlock, index: number, hasPrevious: boolean): object {
-    const { bytes, inputs, txids, transactions } = this.#parse(block);
-    const { firstInput = 0, inputs: count = 0 } = transactions[index] ?? {};
-    const vin = Array.from({ length: count }, (_, i) => {
-      const at = inputs[firstInput + i] ?? 0;
-      const outpoint = outpointText(bytes, at);
-      if (index === 0) return { coinbase: '51', sequence: 0 };
-      const previous = hasPrevious ? this.#previous(outpoint) : undefined;
-      return {
-        txid: hashText(bytes, at),
-        vout: uint32At(bytes, at + 32),
-        scriptSig: { asm: '', hex: '' },
-        ...(previous && {
-          prevout: {
-            generated: false,
-            height: previous.height,
-            value: 0.00000546,
-            // In both fields, Core shows the bytes of a script that pushes data.
-            scriptPubKey: { asm: hex(previous.script), hex: hex(previous.script), type: 'witness_v1_taproot' },
-          },
-        }),
-        sequence: 0xffffffff,
-      };
-    });
-    return { txid: hashText(txids, 32 * index), version: 2, vin };
-  }
 }
 
 /** Returns the outpoints in a path of `getutxos`, as `txid:index`. */
@@ -533,44 +393,19 @@ function int32(value: number): Buffer {
   return bytes;
 }
 
-/**
- * Returns the milliseconds that Bitcoin Core 31 takes for a call, measured in a block of 0.93 MB with 4,920
- * transactions. Core reads and parses the complete block for each transaction.
- */
-function costOf(call: string, params: readonly unknown[] = [], blockOf: (hash: string) => FakeBlock | undefined): number {
+/** Returns the milliseconds that Bitcoin Core 31 takes for a call, measured in a block of 0.93 MB with 4,920 transactions. */
+function costOf(call: string, blockOf: (hash: string) => FakeBlock | undefined): number {
   const [, hash = ''] = /([0-9a-f]{64})\.\w+$/.exec(call) ?? [];
-  const megabytes = (of: unknown) => (blockOf(String(of))?.bytes.length ?? 0) / 930_000;
-  if (call.startsWith('/rest/spenttxouts/')) return 6.9 * megabytes(hash);
-  if (call.startsWith('/rest/block/')) return (call.endsWith('.json') ? 262 : 1.3) * megabytes(hash);
-  if (call === 'getblock') return (Number(params[1]) === 3 ? 343 : 4) * megabytes(params[0]);
-  if (call === 'getrawtransaction') return 28.6 * megabytes(params[2]);
-  return 0.15;
+  const megabytes = (blockOf(hash)?.bytes.length ?? 0) / 930_000;
+  if (call.startsWith('/rest/spenttxouts/')) return 6.9 * megabytes;
+  return call.startsWith('/rest/block/') ? 1.3 * megabytes : 0.15;
 }
-
-interface RpcQuestion {
-  readonly id: unknown;
-  readonly method: string;
-  readonly params: readonly unknown[];
-}
-
-function parseQuestion(body: string): RpcQuestion {
-  const { id = null, method = '', params = [] } = JSON.parse(body) as Partial<RpcQuestion>;
-  return { id, method, params };
-}
-
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex');
 
 const bareWith = ({ status = 200, headers = {}, body = '' }: Fault): Reply => ({
   status,
   headers: { ...headers },
   body: Buffer.from(body),
 });
-
-function formatted(format: string, bytes: Uint8Array, value: () => unknown, asHex = hex(bytes)): Reply {
-  if (format === 'json') return json(value());
-  if (format === 'hex') return { status: 200, headers: { 'content-type': 'text/plain' }, body: Buffer.from(`${asHex}\n`) };
-  return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: bytes };
-}
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 

@@ -31,7 +31,6 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     retries: 12,
     timeoutMs: 10_000,
     pauseMs: 2,
-    cookie: undefined,
     memoryLimit: '700MB',
     limits: TEST_LIMITS,
     signal: new AbortController().signal,

@@ -1,47 +1,22 @@
 /**
- * Bitcoin Core node as a source of blocks: chain, raw blocks, and the outputs that inputs spend.
- *
- * Reads blocks over REST if the node has REST turned on (`rest=1`), otherwise as hex over RPC. Does not check the proof
- * of work of the blocks (see checkedBlocks.ts).
+ * Bitcoin Core 30 or newer, with `rest=1`, as a source of blocks: chain, raw blocks, and the outputs that inputs spend.
+ * Converts its statuses and texts to errors, and retries.
  */
-import { z } from 'zod';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from 'zod';
+import { AtOnce } from '../../atOnce.ts';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
-import { hex64 } from '../../contract/schemas.ts';
-import { InputError } from '../../errors.ts';
+import { misfitOf } from '../../contract/schemas.ts';
+import { BuildError, type CliError, InputError } from '../../errors.ts';
 import { hashText, uint32At } from '../../runes/bytes.ts';
 import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { isNetwork, NETWORKS, type NetworkName } from '../../runes/networks.ts';
 import { type Block, BlockError, HEADER_BYTES, type Header, readBlock, readHeader, scriptOf } from '../../runes/parseBlock.ts';
-import { PassingError } from '../httpConnections.ts';
+import { Client, type ClientOptions, isPassing, targetOf } from '../httpClient.ts';
+import { type Answer, PassingError, type Question } from '../httpConnections.ts';
 import type { BlockServer } from './blockServer.ts';
 import { hash256 } from './hash256.ts';
-import {
-  bytesOf,
-  type Coins,
-  chainInfo,
-  ENVELOPE_BYTES,
-  hashAnswer,
-  LARGEST_BLOCK,
-  LARGEST_COINS,
-  networkInfo,
-  PreviousOutputs,
-  readCoins,
-  type WantedInput,
-} from './nodeAnswers.ts';
-import {
-  type CallOptions,
-  Calls,
-  CredentialsError,
-  ForbiddenError,
-  NotDownloadedError,
-  PrunedError,
-  parseJson,
-  RPC_CODES,
-  RpcError,
-  textOf,
-  WrongServerError,
-} from './nodeCalls.ts';
-import { isLoopback } from './rpcCredentials.ts';
+import { type Coins, chainInfo, hashAnswer, LARGEST_BLOCK, LARGEST_COINS, readCoins } from './nodeAnswers.ts';
 import { FormatError, SpentOutputs } from './spentOutputs.ts';
 
 export interface ChainInfo {
@@ -57,66 +32,86 @@ export interface ChainInfo {
   readonly firstStored: number;
 }
 
-/** Maximum number of headers in an answer of Bitcoin Core's REST interface. */
-const HEADERS_AT_ONCE = 2000;
-
-/**
- * Above this number of wanted transactions, one call for the JSON of the complete block is faster than a call for each
- * transaction. Each call makes the node read and parse the block. With Core 31 and a block of 0.93 MB, the block took
- * 262 ms and each transaction 28.6 ms.
- */
-const MANY_TRANSACTIONS = 10;
-
-/**
- * First versions of Bitcoin Core whose JSON of a transaction (`getrawtransaction`), or of a block, has the outputs that
- * inputs spend. 250,000 means 25.0.
- */
-const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
-
-const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
-
-export interface NodeOptions extends CallOptions {
+export interface NodeOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
+  readonly url: URL;
+  /** Maximum number of parallel requests. */
+  readonly concurrency: number;
+  /** Receives messages for the user, such as about a retry. */
+  readonly onNotice: (message: string) => void;
   /** Server for blocks that the node has pruned or has not downloaded yet. */
   readonly blockServer?: BlockServer | undefined;
 }
 
+/** Maximum number of headers in an answer. */
+const HEADERS_AT_ONCE = 2000;
+
+/** Largest answer about the chain, in bytes. A larger answer is an error. */
+const SMALL_ANSWER = 1_000_000;
+
+/** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */
+const WARM_UP_PAUSES = 4;
+
+/** Hash that no block has. */
+const NO_BLOCK = '0'.repeat(64);
+
+/** Thrown while the node is starting. The message is the stage of the start that the node reports. */
+class WarmingUpError extends Error {}
+
+/** Thrown when the node's request queue is full. */
+class FullQueueError extends PassingError {}
+
+/** Thrown for a block that the node has pruned. */
+class PrunedError extends InputError {}
+
+/** Thrown for a block that the node has not downloaded yet, because it was started from a snapshot. */
+class NotDownloadedError extends BuildError {}
+
 export class BitcoinNode {
+  /** Name of the node in messages. */
   readonly name: string;
-  readonly #calls: Calls;
-  readonly #server: BlockServer | undefined;
+  readonly #options: NodeOptions;
+  readonly #client: Client;
+  /** URL of the server without a trailing slash. */
+  readonly #base: string;
+  readonly #atOnce: AtOnce;
   /** Blocks from the block server. The node lacks these blocks, and the outputs that they spend. */
   readonly #foreign = new WeakSet<Block>();
-  #hasRest = false;
-  /** False once the node has not answered `rest/spenttxouts` in the expected form. The path is new in Core 30. */
-  #hasSpentOutputs = true;
-  /** False once the node has refused to let this user call `getrawtransaction`. */
-  #hasTransactions = true;
-  /** Version number, such as 270100 for 27.1. Undefined if unknown. */
-  #version: number | undefined;
+  #isWarmingUp = false;
+  /** True after the notice about a refused connection, until a request succeeds. */
+  #isRefused = false;
 
   private constructor(options: NodeOptions) {
-    this.#calls = new Calls(options);
-    this.#server = options.blockServer;
-    this.name = this.#calls.name;
+    const { url, onNotice } = options;
+    this.name = `Bitcoin Core ${url.host}`;
+    this.#options = options;
+    this.#base = url.href.replace(/\/+$/, '');
+    this.#atOnce = new AtOnce(options.concurrency);
+    this.#client = new Client({
+      ...options,
+      headers: {},
+      rate: 0,
+      onRetry: (why) => {
+        const wasRefused = this.#isRefused;
+        this.#isRefused = why.includes('ECONNREFUSED');
+        if (!this.#isRefused) onNotice(`${why}; trying again`);
+        else if (!wasRefused) onNotice(`${why}; does bitcoind run, with -server, on this port? Trying again`);
+      },
+    });
   }
 
   /**
-   * Finds out whether the node answers REST and RPC. Throws an InputError if it answers neither, is too old, rejects
-   * the credentials or is not Bitcoin Core. Throws a BuildError if the node is unreachable.
+   * Waits for a node that is starting. Throws an InputError if it does not answer REST, is too old or is not Bitcoin
+   * Core. Throws a BuildError if the node is unreachable.
    */
   static async open(options: NodeOptions): Promise<BitcoinNode> {
-    const { url } = options;
-    if (!isPlainHttp(url)) {
-      // The message does not show the URL, which may contain a password.
-      throw new InputError('the URL of the node must be http or https, without user, password, query and fragment', [
-        'Give the cookie file with --cookie FILE, or user and password in the environment variables CORE_RPC_USER and CORE_RPC_PASSWORD.',
-      ]);
-    }
+    const { url, onNotice } = options;
+    // The message does not show the URL, which may contain a password.
+    if (!isPlainHttp(url)) throw new InputError('the URL of the node must be http or https, without user, password, query and fragment');
     const node = new BitcoinNode(options);
+    if (url.protocol === 'http:' && !isLoopback(url))
+      onNotice(`${node.name} is asked over plain HTTP: others in the network could change blocks`);
     try {
-      if (url.protocol === 'http:' && !isLoopback(url))
-        options.onNotice(`${node.name} is asked over plain HTTP: others in the network could read credentials and change blocks`);
-      await node.#look(options);
+      await node.#persist('the chain', () => node.#look());
     } catch (error) {
       node.close();
       throw error;
@@ -125,11 +120,7 @@ export class BitcoinNode {
   }
 
   async chain(): Promise<ChainInfo> {
-    const info = await this.#calls.persist('the chain', async () =>
-      this.#hasRest
-        ? parseJson(await this.#calls.restBody('/chaininfo.json'), chainInfo)
-        : this.#calls.rpc('getblockchaininfo', [], chainInfo),
-    );
+    const info = await this.#persist('the chain', async () => parseJson(await this.#body('/chaininfo.json'), chainInfo));
     const { chain } = info;
     if (!isNetwork(chain))
       throw new InputError(`${this.name} follows the network ${JSON.stringify(chain.slice(0, 50))}, which is not supported`, [
@@ -141,25 +132,17 @@ export class BitcoinNode {
       headers: info.headers,
       bestHash: info.bestblockhash,
       isSyncing: info.initialblockdownload,
-      firstStored: info.pruned && this.#server === undefined ? (info.pruneheight ?? 0) : 0,
+      firstStored: info.pruned && this.#options.blockServer === undefined ? (info.pruneheight ?? 0) : 0,
     };
   }
 
   /** Returns the hash of the block at a height of the node's best chain. Undefined above its tip. */
   hashAt(at: number): Promise<string | undefined> {
-    return this.#calls.persist(`the hash of block ${at}`, async () => {
-      if (this.#hasRest) {
-        const answer = await this.#calls.rest(`/blockhashbyheight/${at}.json`);
-        if (answer.status === 200) return parseJson(answer.body, hashAnswer).blockhash;
-        if (textOf(answer.body).startsWith('Block height out of range')) return undefined;
-        throw this.#calls.missing(answer);
-      }
-      try {
-        return await this.#calls.rpc('getblockhash', [at], hex64);
-      } catch (error) {
-        if (error instanceof RpcError && error.code === RPC_CODES.parameter) return undefined;
-        throw error;
-      }
+    return this.#persist(`the hash of block ${at}`, async () => {
+      const answer = await this.#rest(`/blockhashbyheight/${at}.json`);
+      if (answer.status === 200) return parseJson(answer.body, hashAnswer).blockhash;
+      if (textOf(answer.body).startsWith('Block height out of range')) return undefined;
+      throw this.#missing(answer);
     });
   }
 
@@ -169,35 +152,23 @@ export class BitcoinNode {
    * pruned block.
    */
   async readBlock(hash: string): Promise<Block> {
+    const { blockServer } = this.#options;
     try {
       return await this.#ownBlock(hash);
     } catch (error) {
       const isMissing = error instanceof PrunedError || error instanceof NotDownloadedError;
-      if (this.#server === undefined || !isMissing) throw error;
+      if (blockServer === undefined || !isMissing) throw error;
     }
-    const block = await this.#server.block(hash);
+    const block = await blockServer.block(hash);
     this.#foreign.add(block);
     return block;
   }
 
-  #ownBlock(hash: string): Promise<Block> {
-    return this.#calls.persist(`block ${hash}`, async () => {
-      try {
-        return readBlock(await this.#block(hash), hash256);
-      } catch (error) {
-        throw error instanceof BlockError ? new PassingError(`is damaged: ${error.message}`) : error;
-      }
-    });
-  }
-
   /** Reads the headers of the node's chain between two heights. The chain may change meanwhile. */
   async headers(first: number, last: number): Promise<Header[]> {
-    const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    if (!this.#hasRest)
-      return Promise.all(heights.map((height) => this.#calls.persist(`the header of block ${height}`, () => this.#rpcHeader(height))));
     const headers: Header[] = [];
     for (let next = first; next <= last; next += HEADERS_AT_ONCE) {
-      const some = await this.#calls.persist(`the headers from block ${next} on`, () => this.#restHeaders(next, last));
+      const some = await this.#persist(`the headers from block ${next} on`, () => this.#headers(next, last));
       for (const header of some) headers.push(header);
     }
     return headers;
@@ -206,7 +177,7 @@ export class BitcoinNode {
   /**
    * Returns the outputs that the `wanted` inputs of a block spend, in the same order. `recentHeight` returns the height
    * of a transaction that is too young for a commitment, and undefined for an older one. The caller only checks whether
-   * an output is old enough for a commitment. So an old output may get the highest height that is old enough instead of
+   * an output is old enough for a commitment. So an old output gets the highest height that is old enough instead of
    * its own height.
    */
   async previousOutputs(
@@ -216,192 +187,206 @@ export class BitcoinNode {
     recentHeight: (txid: Uint8Array) => Promise<number | undefined>,
   ): Promise<PreviousOutput[]> {
     if (wanted.length === 0) return [];
-    const scripts = await this.#scripts(block, wanted);
-    if (scripts !== undefined) {
-      const heights = wanted.map((one) => {
-        const at = outpointAt(block, one);
-        return recentHeight(block.bytes.subarray(at, at + 32));
-      });
-      const found = await Promise.all(heights);
-      return scripts.map((script, i) => ({ script, height: found[i] ?? height - CONFIRMATIONS + 1 }));
-    }
-    const inputs = wanted.map(({ transaction, input }) => ({
-      txid: hashText(block.txids, 32 * transaction),
-      input,
-      path: ['tx', transaction],
-    }));
-    const txids = new Set(inputs.map(({ txid }) => txid));
-    const mayCall = this.#calls.credentials !== undefined && (this.#version ?? Infinity) >= VERSION_WITH_PREVIOUS.transaction;
-    const byBlock = () => this.#fromBlock(block.hash, inputs);
-    const ways = [...(mayCall && this.#hasTransactions ? [() => this.#fromTransactions(block.hash, inputs)] : []), byBlock];
-    if (txids.size > MANY_TRANSACTIONS) ways.reverse();
-    for (const way of ways) {
-      const found = await way();
-      if (found) return found;
-    }
-    throw new InputError(`${this.name} does not tell which outputs block ${block.hash} spends, so etchings cannot be checked`, [
-      ADVICE_FOR_PREVIOUS,
-    ]);
-  }
-
-  /** Throws an InputError if the node does not answer REST. `why` is the reason for needing REST, as a sentence. */
-  checkRest(why: string): void {
-    if (this.#hasRest) return;
-    throw new InputError(`${this.name} does not answer REST, which is needed: ${why}`, [
-      'Set rest=1 in bitcoin.conf and restart the node.',
-    ]);
+    const { blockServer } = this.#options;
+    const scripts =
+      blockServer !== undefined && this.#foreign.has(block)
+        ? await Promise.all(wanted.map((one) => foreignScript(block, one, blockServer)))
+        : await this.#spentScripts(block, wanted);
+    const heights = wanted.map((one) => {
+      const at = outpointAt(block, one);
+      return recentHeight(block.bytes.subarray(at, at + 32));
+    });
+    const found = await Promise.all(heights);
+    return scripts.map((script, i) => ({ script, height: found[i] ?? height - CONFIRMATIONS + 1 }));
   }
 
   /**
    * Returns unspent outputs, without regard to the mempool. `outpoints` are at most `COINS_AT_ONCE` texts `txid:vout`.
    */
   coins(outpoints: readonly string[]): Promise<Coins> {
-    this.checkRest('only REST returns unspent outputs');
     const path = outpoints.map((outpoint) => outpoint.replace(':', '-')).join('/');
-    return this.#calls.persist('unspent outputs', async () =>
-      readCoins(await this.#calls.restBody(`/getutxos/${path}.bin`, LARGEST_COINS), outpoints.length),
+    return this.#persist('unspent outputs', async () =>
+      readCoins(await this.#body(`/getutxos/${path}.bin`, LARGEST_COINS), outpoints.length),
     );
   }
 
   close(): void {
-    this.#calls.close();
+    this.#client.close();
   }
 
-  async #look({ onNotice }: CallOptions): Promise<void> {
-    const probe = async () => (await this.#calls.rest('/chaininfo.json')).status === 200;
-    this.#hasRest = await this.#calls.persist('the chain', probe);
-    if (this.#hasRest && !this.#calls.credentials) return;
-    try {
-      if (!this.#hasRest) await this.#calls.persist('the chain', () => this.#calls.rpc('getblockchaininfo', [], chainInfo));
-      this.#version = await this.#calls.persist('the version', () => this.#askVersion());
-    } catch (error) {
-      const isRefused = error instanceof CredentialsError;
-      if (!isRefused && !(error instanceof WrongServerError)) throw error;
-      if (!this.#hasRest) {
-        if (!isRefused) throw this.#calls.wrongServer('answers neither REST nor RPC');
-        throw new InputError(`${error.message}, and does not answer REST`, [
-          ...error.details,
-          'Or set rest=1 in bitcoin.conf and restart the node: REST needs no credentials.',
-        ]);
+  async #look(): Promise<void> {
+    const { status } = await this.#rest('/chaininfo.json');
+    if (status !== 200)
+      throw new InputError(`${this.name} does not answer REST: rest=1 is missing in bitcoin.conf, or this is not the node's port`, [
+        'Set rest=1 and restart the node. --from must have its RPC port, as in core:http://127.0.0.1:8332, which serves REST, too.',
+      ]);
+    await this.#spent(NO_BLOCK);
+  }
+
+  #ownBlock(hash: string): Promise<Block> {
+    return this.#persist(`block ${hash}`, async () => {
+      const bytes = await this.#body(`/block/${hash}.bin`, LARGEST_BLOCK);
+      if (bytes.length < HEADER_BYTES)
+        throw new PassingError(`is cut off: it has ${bytes.length} bytes, less than a header of ${HEADER_BYTES}`);
+      const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
+      if (found !== hash) throw new PassingError(`is damaged: its header has the hash ${found}`);
+      try {
+        return readBlock(bytes, hash256);
+      } catch (error) {
+        throw error instanceof BlockError ? new PassingError(`is damaged: ${error.message}`) : error;
       }
-      if (!this.#calls.credentials?.areDefault) throw error;
-      onNotice(`${error.message}; using REST alone`);
-      this.#calls.credentials = undefined;
-    }
-    if (!this.#hasRest)
-      onNotice(`${this.name} does not answer REST, so blocks come over RPC, which is slower; rest=1 in bitcoin.conf turns it on`);
-    if (this.#version !== undefined && this.#version < VERSION_WITH_PREVIOUS.block) {
-      const [major, minor] = [Math.floor(this.#version / 10_000), Math.floor(this.#version / 100) % 100];
-      throw new InputError(`${this.name} has version ${major}.${minor}, which is too old`, [ADVICE_FOR_PREVIOUS]);
-    }
+    });
   }
 
-  /** Returns the version. Undefined if the node does not let this user call `getnetworkinfo`. */
-  async #askVersion(): Promise<number | undefined> {
-    try {
-      return (await this.#calls.rpc('getnetworkinfo', [], networkInfo)).version;
-    } catch (error) {
-      if (error instanceof RpcError || error instanceof ForbiddenError) return undefined;
-      throw error;
-    }
-  }
-
-  async #block(hash: string): Promise<Uint8Array> {
-    const bytes = this.#hasRest
-      ? await this.#calls.restBody(`/block/${hash}.bin`, LARGEST_BLOCK)
-      : bytesOf(await this.#calls.rpc('getblock', [hash, 0], z.string(), 2 * LARGEST_BLOCK + ENVELOPE_BYTES));
-    if (bytes.length < HEADER_BYTES)
-      throw new PassingError(`is cut off: it has ${bytes.length} bytes, less than a header of ${HEADER_BYTES}`);
-    const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
-    if (found !== hash) throw new PassingError(`is damaged: its header has the hash ${found}`);
-    return bytes;
-  }
-
-  /** Reads headers over REST from a height on, at most as many as fit in one answer. */
-  async #restHeaders(first: number, last: number): Promise<Header[]> {
+  /** Reads headers from a height on, at most as many as fit in one answer. */
+  async #headers(first: number, last: number): Promise<Header[]> {
     const count = Math.min(last - first + 1, HEADERS_AT_ONCE);
-    const bytes = await this.#calls.restBody(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
+    const bytes = await this.#body(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
     if (bytes.length !== count * HEADER_BYTES)
       throw new PassingError(`have ${bytes.length} bytes instead of ${count * HEADER_BYTES} (${count} headers)`);
     return Array.from({ length: count }, (_, i) => readHeader(bytes.subarray(i * HEADER_BYTES, (i + 1) * HEADER_BYTES), hash256));
   }
 
-  async #rpcHeader(height: number): Promise<Header> {
-    const bytes = bytesOf(await this.#calls.rpc('getblockheader', [(await this.hashAt(height)) ?? '', false], z.string()));
-    if (bytes.length !== HEADER_BYTES) throw new PassingError(`is damaged: it has ${bytes.length} bytes instead of ${HEADER_BYTES}`);
-    return readHeader(bytes, hash256);
-  }
-
-  /** Returns the scripts of spent outputs. Undefined if the caller must read them from JSON of the node instead. */
-  async #scripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[] | undefined> {
-    const server = this.#server;
-    if (server === undefined || !this.#foreign.has(block))
-      return this.#hasRest && this.#hasSpentOutputs ? this.#spentScripts(block, wanted) : undefined;
-    return Promise.all(
-      wanted.map(async (one) => {
-        const at = outpointAt(block, one);
-        const made = await server.transaction(hashText(block.bytes, at));
-        const [place] = made.transactions;
-        return place === undefined ? new Uint8Array() : scriptOf(made, place, uint32At(block.bytes, at + 32));
-      }),
-    );
-  }
-
-  /** Returns the scripts of spent outputs from `rest/spenttxouts`. Undefined if the node does not have this path. */
-  #spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[] | undefined> {
-    return this.#calls.persist(`the spent outputs of block ${block.hash}`, async () => {
+  /** Returns the scripts of spent outputs. */
+  #spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[]> {
+    return this.#persist(`the spent outputs of block ${block.hash}`, async () => {
       const outputs = new SpentOutputs(block, wanted);
       try {
-        const answer = await this.#calls.rest(`/spenttxouts/${block.hash}.bin`, undefined, outputs.feed);
-        if (answer.status === 200) return outputs.end();
-        // A node that does not know the path answers with an empty body.
-        if (textOf(answer.body) !== '') throw this.#calls.missing(answer);
+        const answer = await this.#spent(block.hash, outputs.feed);
+        if (answer.status !== 200) throw this.#missing(answer);
+        return outputs.end();
       } catch (error) {
-        if (!(error instanceof FormatError)) throw error;
+        throw error instanceof FormatError ? new PassingError(`are damaged: ${error.message}`) : error;
       }
-      this.#hasSpentOutputs = false;
-      return undefined;
     });
   }
 
-  /** Reads spent outputs from the JSON of the block. */
-  #fromBlock(hash: string, wanted: readonly WantedInput[]): Promise<PreviousOutput[] | undefined> {
-    return this.#calls.persist(`the inputs of block ${hash}`, async () => {
-      const outputs = new PreviousOutputs(wanted, this.#hasRest ? [] : ['result']);
-      if (this.#hasRest) await this.#calls.restBody(`/block/${hash}.json`, undefined, outputs.feed);
-      else await this.#calls.rpc('getblock', [hash, 3], z.unknown(), undefined, outputs.feed);
-      return outputs.outputs();
+  /** Requests the outputs that a block spends. Throws an InputError if the node is too old. */
+  async #spent(hash: string, sink?: Question['sink']): Promise<Answer> {
+    const answer = await this.#rest(`/spenttxouts/${hash}.bin`, undefined, sink);
+    // A node that does not know the path answers with an empty body.
+    if (answer.status === 404 && textOf(answer.body) === '')
+      throw new InputError(`${this.name} has no rest/spenttxouts: use Bitcoin Core 30 or newer`);
+    return answer;
+  }
+
+  /**
+   * Runs `step` until it succeeds. The number of retries after a PassingError is limited. Waits without limit while the
+   * node is starting. If the node's queue is full, because other programs use it too, halves the number of parallel
+   * requests. `what` names the request in messages.
+   */
+  #persist<T>(what: string, step: () => Promise<T>): Promise<T> {
+    const { onNotice, pauseMs, signal } = this.#options;
+    return this.#client.persist(`${what} of ${this.name}`, async () => {
+      for (;;) {
+        try {
+          const result = await step();
+          this.#isWarmingUp = false;
+          this.#isRefused = false;
+          return result;
+        } catch (error) {
+          if (error instanceof FullQueueError && this.#atOnce.most > 1) {
+            this.#atOnce.most = Math.ceil(this.#atOnce.most / 2);
+            onNotice(`${what} of ${this.name} ${error.message}; sending ${this.#atOnce.most} at once from now on`);
+            continue;
+          }
+          if (!(error instanceof WarmingUpError)) throw error;
+          if (!this.#isWarmingUp) onNotice(`${this.name} is starting (${quoted(error.message)}); waiting for it`);
+          this.#isWarmingUp = true;
+          await sleep(pauseMs * WARM_UP_PAUSES, undefined, { signal });
+        }
+      }
     });
   }
 
   /**
-   * Reads spent outputs from the JSON of each transaction. Returns undefined if the JSON lacks them, or if the node
-   * does not let this user call `getrawtransaction`.
+   * Requests a REST path as soon as fewer requests are running than are allowed in parallel. Returns answers with
+   * status 200 or 404, and throws for others. `limit` is the maximum size of the body in bytes. It does not apply if
+   * `sink` receives the body.
    */
-  async #fromTransactions(hash: string, wanted: readonly WantedInput[]): Promise<PreviousOutput[] | undefined> {
-    const byTransaction = new Map<string, WantedInput[]>();
-    for (const one of wanted) byTransaction.set(one.txid, [...(byTransaction.get(one.txid) ?? []), { ...one, path: [] }]);
-    try {
-      const all = await Promise.all([...byTransaction].map(([txid, inputs]) => this.#fromTransaction(hash, txid, inputs)));
-      const found = new Map(all.flatMap((outputs) => outputs ?? []));
-      const inOrder = wanted.flatMap(({ txid, input }) => found.get(`${txid}:${input}`) ?? []);
-      return inOrder.length === wanted.length ? inOrder : undefined;
-    } catch (error) {
-      if (!(error instanceof ForbiddenError)) throw error;
-      this.#hasTransactions = false;
-      return undefined;
-    }
+  async #rest(path: string, limit = SMALL_ANSWER, sink?: Question['sink']): Promise<Answer> {
+    const url = new URL(`${this.#base}/rest${path}`);
+    const answer = await this.#atOnce.run(() => this.#client.send({ url, limit, sink }));
+    const { status, headers, body } = answer;
+    const text = textOf(body);
+    const [, stage] = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? text : '') ?? [];
+    if (stage !== undefined) throw new WarmingUpError(stage);
+    if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
+    if (isPassing(status)) throw statusError(status, text);
+    if (status >= 300 && status < 400)
+      throw new InputError(`${this.name} redirects to ${targetOf(headers['location'], this.#base)}`, [
+        'Bitcoin Core never does, and redirects are not followed. Check the URL.',
+      ]);
+    if (status === 200 && /^text\/html\b/i.test(headers['content-type'] ?? ''))
+      throw new InputError(`the server at ${this.#base} is not Bitcoin Core: it answers with a web page`, [
+        "Give the URL of the node's RPC port, such as http://127.0.0.1:8332.",
+      ]);
+    if (status === 401 || status === 403)
+      throw new InputError(`${this.name} refuses requests of this machine (status ${status})`, [
+        'Check rpcallowip and rpcbind in bitcoin.conf.',
+      ]);
+    if (status !== 200 && status !== 404) throw statusError(status, text);
+    return answer;
   }
 
-  #fromTransaction(hash: string, txid: string, inputs: readonly WantedInput[]): Promise<[string, PreviousOutput][] | undefined> {
-    return this.#calls.persist(`the inputs of transaction ${txid}`, async () => {
-      const outputs = new PreviousOutputs(inputs, ['result']);
-      await this.#calls.rpc('getrawtransaction', [txid, 2, hash], z.unknown(), undefined, outputs.feed);
-      return outputs.outputs()?.map((output, i) => [`${txid}:${inputs[i]?.input}`, output]);
-    });
+  /** Returns the body of an answer. Throws if the block is missing or pruned. */
+  async #body(path: string, limit?: number): Promise<Buffer> {
+    const answer = await this.#rest(path, limit);
+    if (answer.status !== 200) throw this.#missing(answer);
+    return answer.body;
+  }
+
+  /** Returns the error for an answer without the requested block. */
+  #missing({ status, body }: Answer): CliError | PassingError {
+    const text = textOf(body);
+    if (text.includes('not fully downloaded'))
+      return new NotDownloadedError(`${this.name} has not yet downloaded a block that is needed (${quoted(text)})`, [
+        'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
+      ]);
+    if (!text.includes('pruned data')) return statusError(status, text);
+    return new PrunedError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
+      'Give a server that has it with --block-source: it need not be trusted.',
+      'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
+    ]);
   }
 }
+
+/** True if the host name of a URL is this machine. */
+const isLoopback = (url: URL): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(url.hostname);
 
 /** Returns the offset of the outpoint that an input spends. */
 const outpointAt = (block: Block, { transaction, input }: Commitment): number =>
   block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input] ?? 0;
+
+/** Returns the script that an input of a block spends, from its transaction on the block server. */
+async function foreignScript(block: Block, one: Commitment, server: BlockServer): Promise<Uint8Array> {
+  const at = outpointAt(block, one);
+  const made = await server.transaction(hashText(block.bytes, at));
+  const [place] = made.transactions;
+  return place === undefined ? new Uint8Array() : scriptOf(made, place, uint32At(block.bytes, at + 32));
+}
+
+/** Parses a body as JSON. Throws a PassingError if the body does not match the schema. */
+function parseJson<T>(body: Buffer, schema: z.ZodType<T>): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new PassingError('has an unexpected answer: not valid JSON');
+  }
+  const result = schema.safeParse(value);
+  if (!result.success) throw new PassingError(`has an unexpected answer: ${misfitOf(result.error)}`);
+  return result.data;
+}
+
+/** Returns a PassingError for a status other than 200. */
+function statusError(status: number, text: string): PassingError {
+  const why = text !== '' ? ` ${quoted(text)}` : status === 503 ? ': the node is stopping, or too busy' : '';
+  return new PassingError(`was answered with status ${status}${why}`);
+}
+
+/** Returns the first 1,000 bytes of a body as text. */
+const textOf = (body: Buffer): string => body.toString('utf8', 0, 1000).trim();
+
+/** Quotes and shortens text from the server for a message. */
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 200));

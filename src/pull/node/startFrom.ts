@@ -79,7 +79,6 @@ export async function startFrom(
   const { folder, chain, wanted, limits } = options;
   const [first] = donors;
   if (first === undefined) return;
-  node.checkRest('--start-from checks outputs over REST');
   for (let attempt = 1; ; attempt++) {
     const manifests: Manifest[] = [];
     for (const donor of donors) manifests.push(await manifestOf(donor, chain));

@@ -517,24 +517,6 @@ describe('the check of a start by the node', () => {
     expect(startOf(to).class).toBe('located');
   });
 
-  it('needs REST, and says so before it downloads', async () => {
-    node.replace(CHAIN.slice(0, LENGTH));
-    Object.assign(node.options, { rest: false, credentials: 'a:b' });
-    Object.assign(process.env, { CORE_RPC_USER: 'a', CORE_RPC_PASSWORD: 'b' });
-    donor.asked.length = 0;
-    try {
-      const error = await failed(temporaryFolder(), [donor.base]);
-      expect([error.exitCode, error.message]).toEqual([
-        2,
-        expect.stringContaining('does not answer REST, which is needed: --start-from checks outputs over REST'),
-      ]);
-      expect(donor.asked).toEqual([]);
-    } finally {
-      Object.assign(node.options, { rest: true, credentials: undefined });
-      for (const name of ['CORE_RPC_USER', 'CORE_RPC_PASSWORD']) delete process.env[name];
-    }
-  });
-
   it('retries answers that are cut, and accepts no other bytes', async () => {
     const to = temporaryFolder();
     node.replace(CHAIN.slice(0, LENGTH));

@@ -25,7 +25,6 @@ import { until } from '../../support/until.ts';
 const SETTINGS: Settings = {
   source: 'core:http://127.0.0.1:8332',
   blocks: '840000..',
-  cookie: '/node/.cookie',
   startFrom: ['https://one', 'https://two'],
   layout: 'archive',
   dialect: 'hiro',
@@ -34,7 +33,7 @@ const SETTINGS: Settings = {
 
 it('programs that need no secrets get an environment without them', () => {
   const secrets = Object.fromEntries(Object.values(SECRETS).map((name) => [name, 'secret']));
-  expect(Object.keys(secrets).sort()).toEqual(['CORE_RPC_PASSWORD', 'CORE_RPC_USER', 'PGPASSWORD', 'PULL_HEADERS']);
+  expect(Object.keys(secrets).sort()).toEqual(['PGPASSWORD', 'PULL_HEADERS']);
   expect(withoutSecrets({ PATH: '/bin', ...secrets })).toEqual({ PATH: '/bin' });
 });
 
@@ -68,10 +67,8 @@ describe('settings', () => {
   it('replace flags of a pull. A start belongs to its source', () => {
     const flags = pullFlags();
     expect([flags.one('from'), flags.one('blocks'), flags.all('start-from')]).toEqual([SETTINGS.source, '840000..', SETTINGS.startFrom]);
-    expect(flags.one('cookie')).toBe('/node/.cookie');
     const other = pullFlags('--from', 'https://host', '--blocks', '5..');
     expect([other.one('from'), other.one('blocks'), other.has('start-from')]).toEqual(['https://host', '5..', false]);
-    expect(other.has('cookie')).toBe(false);
   });
 
   it.each([
@@ -82,7 +79,6 @@ describe('settings', () => {
     [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
     [{ source: 'postgres://host/db?password=secret' }, 'source: must not have a password'],
     [{ source: 'https://host', startFrom: ['https://other'] }, 'startFrom: is only for a source that is a node'],
-    [{ source: 'https://host', cookie: '/secret' }, 'cookie: is only for a source that is a node'],
     [{ source: 'core:http://127.0.0.1:8332', startFrom: ['https://user:secret@host'] }, 'startFrom.0: must not have a password'],
     [{ upload: ':s3,secret_access_key=secret:bucket' }, 'upload: must name a remote'],
     [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
@@ -195,9 +191,9 @@ describe('commands', () => {
     expect(manifest()).toEqual(before);
     await done('build', ['--input', 'input/pulled', '--change-dialect'], work);
     expect(manifest()).toMatchObject({ dialect: 'contract' });
-    writeFileSync(settings, JSON.stringify({ source: 'core:http://127.0.0.1:1', cookie: join(work, 'none'), upload: 'r2:bucket' }));
+    writeFileSync(settings, JSON.stringify({ source: 'http://127.0.0.1:8332', upload: 'r2:bucket' }));
     expect((await runProcess('update', [], work)).stderr).toContain(
-      'pull ended with exit code 2\n  These steps did not run: build, upload.',
+      'pull ended with exit code 1\n  These steps did not run: build, upload.',
     );
   });
 
