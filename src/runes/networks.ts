@@ -1,5 +1,4 @@
-/** Bitcoin's networks: first block with runes, format of addresses, and difficulty. */
-import type { DifficultyRules } from './proofOfWork.ts';
+/** Bitcoin's networks: first block with runes, and format of addresses. */
 
 export interface Network {
   /** Height of the first block in which messages are valid. */
@@ -10,13 +9,11 @@ export interface Network {
   readonly p2sh: number;
   /** True if the rune UNCOMMON•GOODS (1:0) exists from the first block on. */
   readonly seeded: boolean;
-  readonly difficulty: DifficultyRules;
+  /** Hash of the first block with runes. Undefined if pulls begin at height 0. */
+  readonly firstHash: string | undefined;
 }
 
-const testNetwork = { firstHeight: 0, bech32: 'tb', p2pkh: 0x6f, p2sh: 0xc4, seeded: false } as const;
-const difficulty = { retargets: true, hasEasyBlocks: false, firstHash: undefined } as const;
-/** Hash of block 840000. */
-const FIRST_OF_MAIN = '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5';
+const testNetwork = { firstHeight: 0, bech32: 'tb', p2pkh: 0x6f, p2sh: 0xc4, seeded: false, firstHash: undefined } as const;
 
 /** Networks, by their name in Bitcoin Core's `getblockchaininfo`. */
 export const NETWORKS = {
@@ -26,11 +23,11 @@ export const NETWORKS = {
     p2pkh: 0x00,
     p2sh: 0x05,
     seeded: true,
-    difficulty: { ...difficulty, limit: 0x1d00ffff, firstHash: FIRST_OF_MAIN },
+    firstHash: '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5',
   },
-  signet: { ...testNetwork, difficulty: { ...difficulty, limit: 0x1e0377ae } },
-  testnet4: { ...testNetwork, difficulty: { ...difficulty, limit: 0x1d00ffff, hasEasyBlocks: true } },
-  regtest: { ...testNetwork, bech32: 'bcrt', difficulty: { ...difficulty, limit: 0x207fffff, retargets: false } },
+  signet: testNetwork,
+  testnet4: testNetwork,
+  regtest: { ...testNetwork, bech32: 'bcrt' },
 } as const satisfies Readonly<Record<string, Network>>;
 
 export type NetworkName = keyof typeof NETWORKS;

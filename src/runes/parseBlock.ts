@@ -4,7 +4,6 @@
  * Stores only offsets of inputs and scripts, because most transactions have no runes, so most are never read again.
  */
 import { type Hash256, hashParts, hashText, sameBytes, uint32At } from './bytes.ts';
-import type { Work } from './proofOfWork.ts';
 import { decodeMessage, type Message } from './runestone.ts';
 import { isMessage } from './script.ts';
 
@@ -33,30 +32,26 @@ export interface TransactionPlace {
   readonly witness: number;
 }
 
-/** Hash of a block and of the block before, and the ids of its transactions. */
-export interface BlockLink {
+/** Fields of a block's header. */
+export interface Header {
   /** Hash as Bitcoin displays it, like `previous`. */
   readonly hash: string;
+  /** Hash of the block before. */
   readonly previous: string;
-  /** Transaction ids of 32 bytes each, in the byte order of the hash function. */
-  readonly txids: Uint8Array;
-}
-
-/** Fields of a block's header. */
-export interface Header extends Work {
-  /** Hash of the block before, as Bitcoin displays it. */
-  readonly previous: string;
+  /** Seconds since 1970. */
+  readonly time: number;
 }
 
 export const readHeader = (bytes: Uint8Array, hash256: Hash256): Header => ({
   hash: hashText(hash256(bytes.subarray(0, HEADER_BYTES))),
   previous: hashText(bytes, 4),
   time: uint32At(bytes, 68),
-  bits: uint32At(bytes, 72),
 });
 
-export interface Block extends Header, BlockLink {
+export interface Block extends Header {
   readonly bytes: Uint8Array;
+  /** Transaction ids of 32 bytes each, in the byte order of the hash function. */
+  readonly txids: Uint8Array;
   readonly transactions: readonly TransactionPlace[];
   /** Offset of each input's outpoint. */
   readonly inputs: Uint32Array;
@@ -143,7 +138,7 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
   const reader = new Reader(bytes, 'transaction');
   const read = readTransactions(reader, count, hash256);
   if (reader.at !== bytes.length) throw new BlockError(`the transaction is followed by ${bytes.length - reader.at} unexpected bytes`);
-  return { hash: '', previous: '', time: 0, bits: 0, bytes, ...read };
+  return { hash: '', previous: '', time: 0, bytes, ...read };
 }
 
 /** Reads `count` transactions from the position of `reader` on. */

@@ -57,11 +57,12 @@ export const CORE_FAULTS: readonly Fault[] = [
     only: 'damaged block',
   },
   {
-    name: 'the mantissa of a target one byte lower',
-    file: 'src/runes/proofOfWork.ts',
-    from: 'BigInt((bits >>> 24) - 3)',
-    to: 'BigInt((bits >>> 24) - 4)',
-    test: 'runes/proofOfWork',
+    name: 'the first block of another chain',
+    file: 'src/pull/node/checkedBlocks.ts',
+    from: 'block.hash !== (this.firstHash ?? block.hash)',
+    to: 'false',
+    test: 'exhaustive/pull/nodePull',
+    only: 'begin as mainnet',
   },
   {
     name: 'a mint at the end height',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { hashText } from '../../src/runes/bytes.ts';
 import { HEADER_BYTES } from '../../src/runes/parseBlock.ts';
 import type { FakeBlock } from './fakeNode.ts';
-import { hash256, mined } from './memoryLedger.ts';
+import { hash256 } from './memoryLedger.ts';
 
 /** Lists the blocks of a folder with files named `HEIGHT.bin`. */
 export function blocksIn(folder: string): FakeBlock[] {
@@ -32,7 +32,7 @@ export function forkedAt(blocks: readonly FakeBlock[], fork: number): FakeBlock[
     const before = Buffer.from(previous ?? '00'.repeat(32), 'hex').reverse();
     const header = Buffer.from(block.bytes.subarray(0, HEADER_BYTES));
     header.set(before, 4);
-    mined(header, header.readUInt32LE(76) + 1);
+    header.writeUInt32LE(header.readUInt32LE(76) + 1, 76);
     previous = hashText(hash256(header));
     return {
       hash: previous,

@@ -3,17 +3,16 @@ import { hash } from 'node:crypto';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
 import type { LedgerRow } from '../../src/runes/ledgerRows.ts';
-import { NETWORKS, type Network } from '../../src/runes/networks.ts';
-import { type Block, BlockError, HEADER_BYTES, readBlock } from '../../src/runes/parseBlock.ts';
-import { targetOf } from '../../src/runes/proofOfWork.ts';
+import type { Network } from '../../src/runes/networks.ts';
+import { type Block, BlockError, readBlock } from '../../src/runes/parseBlock.ts';
 import { type RuneId, runeIdText } from '../../src/runes/runeId.ts';
 import type { Changes, Ledger, NewRune, RuneOutput } from '../../src/runes/unspentLedger.ts';
 
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
 /**
- * Returns a copy of a block whose header names the previous block, has the right merkle root, and has the work that
- * regtest requires. The fixtures need this, because their headers are invented.
+ * Returns a copy of a block whose header names the previous block and has the right merkle root. The fixtures need this,
+ * because their headers are invented.
  */
 export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
   const copy = Uint8Array.from(bytes);
@@ -30,20 +29,7 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
     if (!(error instanceof BlockError)) throw error;
   }
   copy.set(last, 36);
-  return mined(copy);
-}
-
-/**
- * Gives a header the target of regtest, and increments its nonce from `nonce` until its hash meets the target. That
- * takes two hashes on average.
- */
-export function mined(bytes: Uint8Array, nonce = 0): Uint8Array {
-  const header = Buffer.from(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
-  header.writeUInt32LE(NETWORKS.regtest.difficulty.limit, 72);
-  const target = targetOf(NETWORKS.regtest.difficulty.limit);
-  do header.writeUInt32LE(nonce++, 76);
-  while (BigInt(`0x${hashText(hash256(header))}`) > target);
-  return bytes;
+  return copy;
 }
 
 /** Returns the 36 bytes of an outpoint. */

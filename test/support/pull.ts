@@ -11,7 +11,6 @@ import type { Clock } from '../../src/pull/httpClient.ts';
 import type { PullResult } from '../../src/pull/pullBlocks.ts';
 import { NodeUrl, type PullRequest } from '../../src/pull/pullRequest.ts';
 import { pullFrom } from '../../src/pull/runPull.ts';
-import { NETWORKS } from '../../src/runes/networks.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, temporaryFolder, testBuild } from './build.ts';
 import { TEST_LIMITS } from './limits.ts';
 import { type Activity, hex, record } from './records.ts';
@@ -34,8 +33,7 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     memoryLimit: '700MB',
     limits: TEST_LIMITS,
     signal: new AbortController().signal,
-    // Uses the difficulty of regtest, because invented chains have little work, even on mainnet.
-    difficulty: NETWORKS.regtest.difficulty,
+    isInvented: true,
   };
   const source = from.startsWith('core:') ? new NodeUrl(new URL(from.slice(5))) : new URL(from);
   return pullFrom({ ...defaults, ...request, from: source, to }, log, new Progress(log, false));

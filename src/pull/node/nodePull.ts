@@ -19,7 +19,6 @@ import { exceeds, type Limits } from '../../limits.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
-import type { DifficultyRules } from '../../runes/proofOfWork.ts';
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
@@ -47,10 +46,8 @@ const MOST_MOVES = 5;
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
   readonly limits: Limits;
-  /**
-   * Replaces the difficulty rules of the network. Only for tests, whose chains have invented headers. No flag sets it.
-   */
-  readonly difficulty?: DifficultyRules;
+  /** True for an invented chain of mainnet, which begins with any block. Only for tests. No flag sets it. */
+  readonly isInvented?: boolean;
   /** Mirrors from whose ledger a new folder starts, instead of reading all blocks. Their digests must be equal. */
   readonly startFrom?: readonly Donor[] | undefined;
   /** Outputs of a start to check. Default: a sample. */
@@ -83,7 +80,7 @@ export class NodePull {
     private readonly log: Log,
   ) {
     this.#folder = new NodeFolder(options.folder, ledger, rows);
-    this.#blocks = new CheckedBlocks(node, network, ledger, options.difficulty ?? network.difficulty);
+    this.#blocks = new CheckedBlocks(node, network, ledger, options.isInvented === true ? undefined : network.firstHash);
   }
 
   /**

@@ -3,7 +3,7 @@
  * pull need not ask the node for the heights of outputs.
  */
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
-import type { Block, BlockLink } from '../../runes/parseBlock.ts';
+import type { Block } from '../../runes/parseBlock.ts';
 
 /** Number of blocks, from the etching's block backwards, whose outputs are too young to be the etching's commitment. */
 const TOO_YOUNG = CONFIRMATIONS - 1;
@@ -16,6 +16,8 @@ const NO_BLOCK = '0'.repeat(64);
  * it.
  */
 const KEPT = 100;
+
+type BlockLink = Pick<Block, 'hash' | 'previous' | 'txids'>;
 
 export class RecentTxids {
   readonly #blocks = new Map<number, Promise<BlockLink>>();

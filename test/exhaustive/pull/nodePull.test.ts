@@ -12,12 +12,10 @@ import { originsOf } from '../../../src/pull/blocksFile.ts';
 import { knownRunes } from '../../../src/pull/node/readPulledRunes.ts';
 import { RowFiles } from '../../../src/pull/node/rowFiles.ts';
 import { WORK_FOLDER } from '../../../src/pull/pulledFiles.ts';
-import { hashText } from '../../../src/runes/bytes.ts';
-import { NETWORKS } from '../../../src/runes/networks.ts';
 import { filesBelow, RecordingLog, rowsOf, temporaryFolder } from '../../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { type Call, recordSteps, type Step, withFault } from '../../support/ioFaults.ts';
-import { hash256, outpointOf } from '../../support/memoryLedger.ts';
+import { outpointOf } from '../../support/memoryLedger.ts';
 import { memoryRows, pulledRows, pulledTree } from '../../support/nodePulls.ts';
 import { failedPull, type TestPull, testPull } from '../../support/pull.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
@@ -324,64 +322,18 @@ describe('a pull from a node', () => {
     expect(pulledTree(to)).toEqual(before);
   });
 
-  describe('checks the work of each block', () => {
-    /** Returns the chain. Its last block has a changed header. */
-    const changed = (change: (header: Buffer) => void): FakeBlock[] => {
-      const bytes = Buffer.from(CHAIN.at(-1)?.bytes ?? []);
-      change(bytes);
-      return [...CHAIN.slice(0, -1), { height: CHAIN.length - 1, hash: hashText(hash256(bytes.subarray(0, 80))), bytes }];
-    };
-    const retargeting = { ...NETWORKS.regtest.difficulty, retargets: true };
-    const spoilt = (header: Buffer): void => {
-      while ((hash256(header.subarray(0, 80))[31] ?? 0) < 0x80) header.writeUInt32LE(header.readUInt32LE(76) + 1, 76);
-    };
-    it.each<[string, FakeBlock[], TestPull, RegExp]>([
-      ['a hash above the target', changed(spoilt), {}, /its hash is above its target 0x207fffff$/],
-      [
-        'a target that is too easy',
-        changed((header) => header.writeUInt32LE(0x2100ffff, 72)),
-        {},
-        /its target 0x2100ffff is easier than the limit of its network, 0x207fffff$/,
-      ],
-      [
-        'a target that does not fit its network',
-        changed((header) => header.writeUInt32LE(0x1d00ffff, 72)),
-        {},
-        /0x1d00ffff, and the blocks before it require 0x207fffff$/,
-      ],
-      [
-        'a target that does not fit the block before',
-        changed((header) => header.writeUInt32LE(0x207ffffe, 72)),
-        { difficulty: retargeting },
-        /0x207ffffe, and the blocks before it require 0x207fffff$/,
-      ],
-      [
-        'a chain that does not begin as mainnet does',
-        CHAIN,
-        { difficulty: { ...retargeting, firstHash: '12'.repeat(32) } },
-        /is of another chain: its hash should be (?:12){32}$/,
-      ],
-    ])('and refuses %s', async (_, blocks, options, message) => {
-      if (blocks !== CHAIN) usePulled();
-      const height = blocks === CHAIN ? 0 : CHAIN.length - 1;
-      // A pull does not request a block that it already has, so the node first shortens its chain.
-      if (blocks !== CHAIN) node.replace(CHAIN.slice(0, -2));
-      node.replace(blocks);
-      const error = await failed({ ...options, retries: 0 });
-      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
-      expect(error.message).toContain(`block ${height} of Bitcoin Core`);
-      expect(error.details.join(' ')).toMatch(/Check --from/);
-    });
-
-    it('with the headers of the period before', async () => {
-      node.replace(CHAIN.slice(0, 200));
-      await pull({ difficulty: retargeting });
-      node.replace(CHAIN);
-      node.calls.length = 0;
-      expect(await pull({ difficulty: retargeting })).toMatchObject({ blocks: 30 });
-      expect(node.calls.filter((call) => call.includes('headers'))).toEqual([`/rest/headers/200/${CHAIN[0]?.hash}.bin`]);
-      expect(pulledTree(to)).toEqual(pulledTree(pulled));
-    });
+  it('refuses a chain of mainnet that does not begin as mainnet does', async () => {
+    node.options.network = 'main';
+    node.replace(chainOf(840_000, [[], []]));
+    const error = await failed({ isInvented: false });
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      expect.stringMatching(
+        /^block 840000 of Bitcoin Core .* is of another chain: its hash should be 0{19}320283a032748cef8227873ff4872689bf23/,
+      ),
+    ]);
+    expect(pulledTree(to)).toEqual({});
+    await pull();
   });
 
   it('reports that a node lost blocks while it was read', async () => {
