@@ -1,7 +1,7 @@
 /**
  * The benchmark of pulls from a Bitcoin Core node. Invents a chain and the ledger before it, and serves the chain from
- * another process. Measures the pull of all history. Then measures new blocks and reorganisations while the pull
- * follows the node. The node runs on this machine and shares its cores.
+ * files. Measures the pull of all history. Then measures new blocks and reorganisations while the pull
+ * follows the node. nginx, which serves the files, runs on this machine and shares its cores.
  */
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -14,15 +14,15 @@ import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { STATE_FOLDER } from '../src/pull/pulledFiles.ts';
 import { filesBelow } from '../test/support/build.ts';
 import { ROOT, runProcess, start } from '../test/support/cli.ts';
-import { type NodeProcess, startNodeProcess } from '../test/support/fakeNode.ts';
 import { startServer } from '../test/support/server.ts';
 import { cpuSecondsOf, ownCpuSeconds } from './load/processes.ts';
 import { BASE, makeChain } from './nodeChain.ts';
 import { makeState } from './nodeState.ts';
+import { StaticNode } from './staticNode.ts';
 
 export const BENCH_NODE_COMMAND: Command = {
   call: 'npm run bench:node --',
-  about: 'Measures pulls of invented blocks from a Bitcoin Core node that is simulated.',
+  about: 'Measures pulls of invented blocks from a simulated Bitcoin Core node, whose answers are files that nginx sends.',
   flags: [
     { name: 'blocks', value: 'N', byDefault: '20', about: 'Number of blocks to pull; each has 1.59 MB.' },
     { name: 'rows', value: 'N', byDefault: '1500', about: 'Rows of each block, about.' },
@@ -67,13 +67,12 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
   process.env['MIRROR_TEST_FOLDER'] = folder;
   const chain = join(folder, `chain-${rows}`);
   const work = mkdtempSync(join(folder, 'work-'));
-  let node: NodeProcess | undefined;
+  let node: StaticNode | undefined;
   try {
     const length = Math.max(blocks, Math.max(...depths) + NEW_BLOCKS + depths.length + 1);
     const baseHash = makeChain(chain, length, rows);
     log.info('generated', `The chain has ${length} blocks.`, { blocks: length, rows });
-    process.env['BENCH_CHAIN'] = chain;
-    node = await startNodeProcess(join(ROOT, 'bench/nodeBlocks.ts'), { network: 'regtest', threads: 4 });
+    node = await StaticNode.start(chain, join(work, 'node'));
     for (const count of outputs) {
       const state = join(folder, `state-${count}-${runes}`);
       const settled = await makeState(state, baseHash, count, runes);
@@ -122,9 +121,9 @@ interface Pull extends Pulled {
   readonly nodeCpuSeconds: number;
 }
 
-const cpuOf = ({ pid }: NodeProcess): number => cpuSecondsOf([pid]) ?? 0;
+const cpuOf = ({ pid }: StaticNode): number => cpuSecondsOf([pid]) ?? 0;
 
-async function pull(input: string, node: NodeProcess, last: number): Promise<Pull> {
+async function pull(input: string, node: StaticNode, last: number): Promise<Pull> {
   const [own, its] = [ownCpuSeconds() ?? 0, cpuOf(node)];
   const args = ['--from', `core:${node.url}`, '--to', input, '--blocks', `..${last}`, '--log', 'json'];
   const { code, stdout, stderr } = await runProcess('pull', args, ROOT);
@@ -135,7 +134,7 @@ async function pull(input: string, node: NodeProcess, last: number): Promise<Pul
 
 interface HistoryRun {
   readonly input: string;
-  readonly node: NodeProcess;
+  readonly node: StaticNode;
   readonly blocks: number;
   readonly outputs: number;
 }
@@ -192,7 +191,7 @@ interface TipRun {
   readonly input: string;
   readonly out: string;
   readonly layout: string;
-  readonly node: NodeProcess;
+  readonly node: StaticNode;
   readonly depths: readonly number[];
 }
 
@@ -202,7 +201,7 @@ interface TipRun {
  */
 async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log): Promise<void> {
   let tip = BASE + Math.max(...depths) + 1;
-  node.tell(`tip ${tip}`);
+  node.show(tip);
   const follower = start(
     'pull',
     ['--from', `core:${node.url}`, '--to', input, '--follow', '--log', 'json', '--', '--out', out, '--layout', layout],
@@ -237,12 +236,12 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
       .split('\n')
       .slice(0, -1)
       .filter((text) => text.includes('"followed"'));
-  const measure = async (name: string, line: string) => {
+  const measure = async (name: string, change: () => void) => {
     // The pull polls once a second, so a random delay lets each measurement begin at another moment of that second.
     await sleep(1000 + 1000 * Math.random());
     const before = reports().length;
     const begin = performance.now();
-    node.tell(line);
+    change();
     await served();
     const seconds = (performance.now() - begin) / 1000;
     // The pull writes its report a moment after the server has the block.
@@ -258,12 +257,12 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
     await served();
     for (let i = 0; i < NEW_BLOCKS; i++) {
       tip++;
-      await measure('one new block', `tip ${tip}`);
+      await measure('one new block', () => node.show(tip));
     }
     for (const depth of depths) {
       const fork = tip - depth + 1;
       tip++;
-      await measure(`a reorganisation of ${depth}`, `fork ${fork} ${tip}`);
+      await measure(`a reorganisation of ${depth}`, () => node.fork(fork, tip));
     }
   } finally {
     await server.close();

@@ -65,11 +65,6 @@ export interface FakeNodeOptions {
    * Maximum number of requests that the node handles or has in its work queue at the same time. Unlimited by default.
    */
   queue?: number;
-  /**
-   * Number of requests that the node answers in parallel, each in the time that a real node takes (`costOf`). If
-   * undefined, answers take no time.
-   */
-  threads?: number;
   isSyncing?: boolean;
   /** Height of the last header, if it is above the chain's tip. */
   headers?: number | undefined;
@@ -128,8 +123,6 @@ export class FakeNode {
   #chain: readonly FakeBlock[] = [];
   #tip = 0;
   #running = 0;
-  #working = 0;
-  readonly #idle: (() => void)[] = [];
   /** Number of requests that were refused because the queue was full. */
   refused = 0;
   /** Unspent outputs after the block with the hash `tip`, by outpoint. */
@@ -214,21 +207,7 @@ export class FakeNode {
       this.#disk = this.#disk.then(() => pause(ms));
       await this.#disk;
     }
-    if (this.options.threads !== undefined)
-      await this.#work(
-        costOf(call, (hash) => this.#known.get(hash)),
-        this.options.threads,
-      );
     await send(response, fault?.status === undefined ? reply : bareWith(fault), fault ?? {});
-  }
-
-  /** Occupies one of the node's `threads` for `ms` milliseconds. Waits until a thread is free. */
-  async #work(ms: number, threads: number): Promise<void> {
-    while (this.#working >= threads) await new Promise<void>((resolve) => this.#idle.push(resolve));
-    this.#working += 1;
-    await pause(ms);
-    this.#working -= 1;
-    this.#idle.shift()?.();
   }
 
   #rest(path: string, warmingUp: string | undefined): Reply {
@@ -391,14 +370,6 @@ function int32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value);
   return bytes;
-}
-
-/** Returns the milliseconds that Bitcoin Core 31 takes for a call, measured in a block of 0.93 MB with 4,920 transactions. */
-function costOf(call: string, blockOf: (hash: string) => FakeBlock | undefined): number {
-  const [, hash = ''] = /([0-9a-f]{64})\.\w+$/.exec(call) ?? [];
-  const megabytes = (blockOf(hash)?.bytes.length ?? 0) / 930_000;
-  if (call.startsWith('/rest/spenttxouts/')) return 6.9 * megabytes;
-  return call.startsWith('/rest/block/') ? 1.3 * megabytes : 0.15;
 }
 
 const bareWith = ({ status = 200, headers = {}, body = '' }: Fault): Reply => ({

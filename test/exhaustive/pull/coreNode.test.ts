@@ -359,19 +359,24 @@ it('spent outputs are read from parts of any size', () => {
   }
 });
 
-describe('a node with one thread and a queue of one', () => {
-  const served = { threads: 1, queue: 1 };
+describe('a node with a queue of one', () => {
+  const busy = async () => {
+    const fake = await fakeNode({ queue: 1 });
+    // Answers take a while, so that requests meet in the queue.
+    fake.faults.push({ delay: 5, times: Number.MAX_SAFE_INTEGER });
+    return fake;
+  };
   const askAll = (node: BitcoinNode) => Promise.all(Array.from({ length: 8 }, () => node.readBlock(LAST.hash)));
 
   it('gets no parallel requests with --concurrency 1', async () => {
-    const fake = await fakeNode(served);
+    const fake = await busy();
     const node = await connect(fake.url, { concurrency: 1, retries: 0 });
     await askAll(node);
     expect(fake.refused).toBe(0);
   });
 
   it('gets fewer requests after it refuses one, and answers them all', async () => {
-    const fake = await fakeNode(served);
+    const fake = await busy();
     const node = await connect(fake.url, { concurrency: 16 });
     notices = [];
     const isLowest = () => notices.some((notice) => notice.endsWith('sending 1 at once from now on'));
