@@ -3,7 +3,6 @@ import { attempt } from '../attempt.ts';
 
 export const SECRETS = {
   headers: 'PULL_HEADERS',
-  databasePassword: 'PGPASSWORD',
 } as const;
 
 /** Returns an environment without secrets, for programs that need none. */

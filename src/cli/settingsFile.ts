@@ -29,7 +29,7 @@ const oneOf = <const Names extends readonly string[]>(names: Names) => z.enum(na
 
 const FIELDS = {
   $schema: z.string('must be a string').describe('The JSON schema of this file, for editors.'),
-  source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332, postgres://user@host/db or https://host.'),
+  source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332 or https://host.'),
   blocks: text().describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
   startFrom: z
     .array(url('The URL of a mirror.'), 'must be a list of URLs')

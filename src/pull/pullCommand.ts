@@ -18,10 +18,9 @@ import { CHECKS, DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),
-  about:
-    'Fetches blocks into the input folder from a Bitcoin Core node, a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
+  about: 'Fetches blocks into the input folder from a Bitcoin Core node, a server of this API, or another mirror.',
   flags: [
-    flag('from URL', 'The source: core:http://127.0.0.1:8332, postgres://user@host/db or https://host[/prefix].', {
+    flag('from URL', 'The source: core:http://127.0.0.1:8332 or https://host[/prefix].', {
       heading: 'What to fetch',
     }),
     flag('to DIR', 'The input folder. Files are written to its subfolder pulled.', { byDefault: 'input' }),
@@ -45,7 +44,7 @@ export const PULL_COMMAND: Command = {
     }),
     flag('verify-start DIR', 'Verifies the start by the input folder of another pull, which read all blocks from a node.'),
     flag('follow', 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.'),
-    flag('concurrency N', 'Parallel HTTP requests or database connections.', { heading: 'Speed and retries', byDefault: '4' }),
+    flag('concurrency N', 'Parallel HTTP requests.', { heading: 'Speed and retries', byDefault: '4' }),
     flag('rate N', 'HTTP requests per second; 0 for no limit.', { byDefault: String(DEFAULTS.rate) }),
     flag('retries N', 'Retries of a failed HTTP request.', { byDefault: String(DEFAULTS.retries) }),
     flag('timeout SECONDS', 'Longest time without data from an HTTP server.', { byDefault: String(DEFAULTS.timeoutMs / 1000) }),
@@ -56,10 +55,6 @@ export const PULL_COMMAND: Command = {
   ],
   examples: [
     { args: '--from https://host', about: 'Pull from a server of this API, or another mirror.' },
-    {
-      args: '--from postgres://user@host/runes --blocks 840000..',
-      about: 'Pull heights from 840,000 on from a database of bitcoin-indexer.',
-    },
     { args: '--from core:http://127.0.0.1:8332 --follow', about: 'Follow a Bitcoin Core node, and build after each new block.' },
     { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
   ],
@@ -165,11 +160,11 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
 const NODE_PORTS = ['8332', '38332', '48332', '18443'];
 
 /**
- * Parses a source: `core:` and the URL of a node, a PostgreSQL URL or an HTTP URL. Throws a UsageError, which names the
+ * Parses a source: `core:` and the URL of a node, or an HTTP URL. Throws a UsageError, which names the
  * flag, for other text.
  */
 export function parseFrom(text: string | undefined, flag = '--from'): URL | NodeUrl {
-  if (text === undefined) throw new UsageError(`${flag} is missing: give a core:http://, a postgres:// or an https:// URL`);
+  if (text === undefined) throw new UsageError(`${flag} is missing: give a core:http:// or an https:// URL`);
   if (text.startsWith('core:')) {
     const node = text.slice('core:'.length);
     const parsed = URL.canParse(node) ? new URL(node) : undefined;
@@ -180,21 +175,17 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
     return new NodeUrl(parsed);
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !['postgres:', 'postgresql:', 'http:', 'https:'].includes(url.protocol)) {
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
     // The message does not show the URL, which may contain a password.
-    throw new UsageError(`${flag} must be a URL such as core:http://127.0.0.1:8332, postgres://user@host:5432/db or https://host/prefix`);
+    throw new UsageError(`${flag} must be a URL such as core:http://127.0.0.1:8332 or https://host/prefix`);
   }
   if (url.hostname === 'api.hiro.so')
     throw new UsageError(
-      `${flag} https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node, a database or a mirror`,
+      `${flag} https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node or a mirror`,
     );
-  if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname))
-    throw new UsageError(
-      `${flag} must end with the name of one database, as in postgres://user@host:5432/db. Write / and @ in a password as %2F and %40, or give the password as PGPASSWORD`,
-    );
-  if (url.protocol.startsWith('http') && !isPlainHttp(url))
+  if (!isPlainHttp(url))
     throw new UsageError(`${flag} must be a URL without user, password, query and fragment; give a key with pull --header`);
-  if (url.protocol.startsWith('http') && NODE_PORTS.includes(url.port))
+  if (NODE_PORTS.includes(url.port))
     throw new UsageError(`${flag} has the port of a Bitcoin Core node. Write core: before the URL, as in core:http://127.0.0.1:8332`);
   return url;
 }

@@ -10,7 +10,7 @@ export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 
 export const CHECKS = ['sample', 'all'] as const satisfies readonly Check[];
 
 export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
-  /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
+  /** An `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
   /** Server that has the blocks which the node has pruned. */
   readonly blockSource?: URL | undefined;

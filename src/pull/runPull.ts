@@ -18,7 +18,6 @@ import { BlockServer } from './node/blockServer.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
-import { DatabaseSource } from './postgres/postgresSource.ts';
 import { type PullResult, pull } from './pullBlocks.ts';
 import { listPulledFiles, PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import { NodeUrl, type PullRequest } from './pullRequest.ts';
@@ -120,11 +119,7 @@ async function pullFromNode(
 }
 
 async function openSource(request: PullRequest & { readonly from: URL }, folder: string, store: Store, log: Log): Promise<Source> {
-  const { from, concurrency, signal } = request;
-  if (from.protocol.startsWith('postgres')) {
-    const onNotice = (message: string) => log.notice(message);
-    return new DatabaseSource({ url: from.href, folder, connections: concurrency, store, signal, onNotice });
-  }
+  const { from } = request;
   const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
   const base = baseOf(from);
   const manifest = await findManifest(base, client);

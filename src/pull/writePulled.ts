@@ -1,9 +1,7 @@
 /** Writes files atomically: syncs a temporary file and renames it. Throws system errors, which `explained` converts. */
-import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { appendFile, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ActivityRecord } from '../contract/recordJson.ts';
@@ -126,25 +124,6 @@ export const hasChecksum = (path: string): boolean => existsSync(`${path}${CHECK
 /** Removes pulled files, each after its checksum, so that a killed pull cannot leave a checksum without a file. */
 export function removeFiles(folder: string, files: readonly Pick<PulledFile, 'path'>[]): void {
   for (const { path } of files) for (const ending of [CHECKSUM_ENDING, '']) rmSync(join(folder, `${path}${ending}`), { force: true });
-}
-
-/**
- * Saves a stream as a file. Throws a BuildError if the disk fails, otherwise the stream's own error. `pipeline` passes
- * an error of one stream to the other, so only the first error event has the cause.
- */
-export async function saveStream(folder: string, stream: Readable, path: string, signal: AbortSignal): Promise<void> {
-  let first: { readonly error: unknown } | undefined;
-  stream.once('error', (error) => {
-    first ??= { error };
-  });
-  const file = createWriteStream(path).once('error', (error) => {
-    first ??= { error: writeError(folder, error) };
-  });
-  try {
-    await pipeline(stream, file, { signal });
-  } catch (error) {
-    throw first === undefined ? error : first.error;
-  }
 }
 
 export const writeError = (folder: string, error: unknown): BuildError =>

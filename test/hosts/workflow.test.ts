@@ -51,7 +51,6 @@ async function runWorkflow(
     'vars.SITE_URL': '',
     'inputs.confirmations': '',
     'secrets.PULL_HEADERS': `x-api-key: ${API_KEY}`,
-    'secrets.PGPASSWORD': '',
     'secrets.RUNE_MIRROR_KEY': '',
     'vars.BUCKET': BUCKET,
     "inputs.compare && 'all' || ''": '',

@@ -13,12 +13,6 @@ const GRAPH = importGraph(IMPORTS);
 /** Pairs of folders that may import each other, with the reason. The key is `a, b` in alphabetical order. */
 const CYCLES: Readonly<Record<string, string>> = {};
 
-/** Packages that only one folder may import. */
-const KEPT_IN: Readonly<Record<string, RegExp>> = {
-  'src/duckdb': /^@duckdb\//,
-  'src/pull': /^pg(?:-copy-streams)?$/,
-};
-
 const asText = ({ from, to }: { readonly from: string; readonly to: string }) => `${from} imports ${to}`;
 
 describe('imports', () => {
@@ -57,9 +51,9 @@ describe('imports', () => {
     expect(IMPORTS.filter(({ to }) => to.startsWith('scripts/')).map(asText)).toEqual([]);
   });
 
-  it.each(Object.entries(KEPT_IN))('of certain packages occur only in %s', (folder, packages) => {
-    const importers = new Set(IMPORTS.filter(({ to }) => packages.test(to)).map(({ from }) => folderOf(from)));
-    expect([...importers]).toEqual([folder]);
+  it('of DuckDB occur only in src/duckdb', () => {
+    const importers = new Set(IMPORTS.filter(({ to }) => to.startsWith('@duckdb/')).map(({ from }) => folderOf(from)));
+    expect([...importers]).toEqual(['src/duckdb']);
   });
 });
 
@@ -171,11 +165,10 @@ describe('relations of the store', () => {
     strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:NOT MATERIALIZED )?\(/g)].map(([, name = '']) => name));
 
   /**
-   * Names that are allowed although no other SQL text defines them: relations of PostgreSQL, and `fetched`, which
-   * src/pull/parquetFile.ts defines for the SQL of its callers.
+   * Names that are allowed although no other SQL text defines them: `fetched`, which src/pull/parquetFile.ts
+   * defines for the SQL of its callers.
    */
   const OTHERS: Readonly<Record<string, readonly string[]>> = {
-    'src/pull/postgres/postgresSource.ts': ['ledger', 'fetched', 'pg_settings', 'pg_class', 'pg_index', 'pg_attribute'],
     'src/pull/mirror/pullEtchings.ts': ['fetched'],
   };
 

@@ -81,7 +81,7 @@ describe('npm run pull', () => {
     [['--from', 'https://host', '--blocks', '-0..'], /must be heights/],
     [['--from', 'https://host', '--rate', '-1'], /--rate/],
     [['--from', 'https://host', '--header', 'Connection: SECRET'], /--header Connection is not allowed/],
-    [['--from', 'postgres://user:12/SECRET@host/db'], /Write \/ and @ in a password as %2F and %40/],
+    [['--from', 'postgres://user:SECRET@host/db'], /--from must be a URL such as/],
     [['--from', 'https://host', '--what'], /--what/],
   ])('refuses %j', async (args, message) => {
     const { code, said } = await runHere([...args, '--to', to]);

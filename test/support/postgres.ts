@@ -4,7 +4,7 @@
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
@@ -49,9 +49,6 @@ function programs(folder: string): string {
   return join(copy, 'bin');
 }
 
-/** A user that must give a password. The tests that need this user create it. The server trusts all other users. */
-export const CAREFUL = 'careful';
-
 /** Starts a server with an empty database. `settings` are lines of postgresql.conf. */
 export async function startPostgres(settings: readonly string[] = ['shared_buffers=64MB']): Promise<Database> {
   const folder = temporaryFolder();
@@ -65,8 +62,6 @@ export async function startPostgres(settings: readonly string[] = ['shared_buffe
   const env = { PATH: process.env['PATH'], LC_ALL: 'C' };
   const initial = ['-D', data, '--username=indexer', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
   await run(join(bin, 'initdb'), initial, { ...NOBODY, env, cwd: '/' });
-  const access = join(data, 'pg_hba.conf');
-  writeFileSync(access, `host all ${CAREFUL} 127.0.0.1/32 scram-sha-256\n${readFileSync(access, 'utf8')}`);
   const port = await freePort();
   const flags = [
     '-D',
@@ -124,17 +119,3 @@ export const SCHEMA = `
 /** Fills a table from a CSV file, like psql's command \\copy. */
 export const copyIn = (sql: pg.Client, table: string, csv: string | Uint8Array): Promise<void> =>
   pipeline(Readable.from([Buffer.from(csv)]), sql.query(copyFrom(`COPY ${table} FROM STDIN (FORMAT csv, HEADER true)`)));
-
-/** Invents blocks of 1 to 5 rows. A different `fork` gives different blocks at the same heights. */
-export async function fillChain(sql: pg.Client, first: number, last: number, fork = ''): Promise<void> {
-  await sql.query(
-    `INSERT INTO runes SELECT '1:0', 0, 'MADEUP', 'MADE•UP', repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0
-     ON CONFLICT DO NOTHING`,
-  );
-  await sql.query(`DELETE FROM ledger WHERE block_height BETWEEN ${first} AND ${last}`);
-  await sql.query(
-    `INSERT INTO ledger SELECT '1:0', encode(sha256(('block ' || h || '${fork}')::bytea), 'hex'), h, i, 0, encode(sha256(('tx ' || h || ' ' || i || '${fork}')::bytea), 'hex'),
-       i, CASE WHEN i % 2 = 0 THEN 'bc1q' || i END, NULL, i * 7, (ARRAY['mint', 'send', 'receive'])[i % 3 + 1]::ledger_operation, 1700000000 + h
-     FROM generate_series(${first}, ${last}) AS h, generate_series(0, h % 5) AS i`,
-  );
-}

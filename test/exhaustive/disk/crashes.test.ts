@@ -17,7 +17,6 @@ import { type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { limitsWith, TINY } from '../../support/limits.ts';
 import { pulledTree } from '../../support/nodePulls.ts';
 import { startPlainFiles } from '../../support/plainFiles.ts';
-import { fillChain, SCHEMA, startPostgres } from '../../support/postgres.ts';
 import { block, testPull } from '../../support/pull.ts';
 import { base, server, shortChain, useServer } from '../../support/recordedServer.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
@@ -285,18 +284,6 @@ describe('a pull from a node', () => {
       result: (root) => tree(join(root, 'input')),
     }).finally(() => mirror.close());
   });
-});
-
-it('a pull from a database', async () => {
-  const database = await startPostgres();
-  try {
-    await database.sql.query(SCHEMA);
-    await fillChain(database.sql, 1000, 1130);
-    const pull = (root: string) => testPull(database.url, join(root, 'input'));
-    await crashEach('a pull from a database', { prepare: async () => undefined, run: pull, result: (root) => tree(join(root, 'input')) });
-  } finally {
-    await database.close();
-  }
 });
 
 describe('a pull over HTTP', () => {

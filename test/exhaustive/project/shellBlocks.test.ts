@@ -28,7 +28,7 @@ import { ProjectCopy } from '../../support/shell.ts';
 /** Pages whose blocks run, with a text of each block that does not run, and why. */
 const PAGES_TO_RUN: Readonly<Record<string, readonly (readonly [text: string, reason: string])[]>> = {
   'README.md': [
-    ['postgres://user@host/runes', 'none of these hosts exists; operator.test.ts runs each line with a node, a database and a mirror'],
+    ['--from core:http://127.0.0.1:8332      #', 'no such node runs; operator.test.ts runs each line with a node and a mirror'],
     ['--input input/pulled --dialect hiro', 'it builds what the block before pulled; operator.test.ts runs it'],
     ['npm run lint && npm run typecheck\n', 'the gate runs both on the same files, which takes a minute'],
   ],

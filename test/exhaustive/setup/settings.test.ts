@@ -33,7 +33,7 @@ const SETTINGS: Settings = {
 
 it('programs that need no secrets get an environment without them', () => {
   const secrets = Object.fromEntries(Object.values(SECRETS).map((name) => [name, 'secret']));
-  expect(Object.keys(secrets).sort()).toEqual(['PGPASSWORD', 'PULL_HEADERS']);
+  expect(Object.keys(secrets).sort()).toEqual(['PULL_HEADERS']);
   expect(withoutSecrets({ PATH: '/bin', ...secrets })).toEqual({ PATH: '/bin' });
 });
 
