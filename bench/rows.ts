@@ -106,19 +106,7 @@ async function makeMirror(): Promise<string> {
   const [pulled, dist] = [join(folder, 'pulled'), join(folder, 'dist')];
   if (existsSync(join(dist, 'runes/v1/manifest.json'))) return dist;
   await writeInput(pulled);
-  const args = [
-    '--input',
-    pulled,
-    '--out',
-    dist,
-    '--cache',
-    join(folder, 'cache'),
-    '--parquet',
-    '--layout',
-    'archive',
-    '--memory-limit',
-    '2GB',
-  ];
+  const args = ['--input', pulled, '--out', dist, '--cache', join(folder, 'cache'), '--layout', 'archive', '--memory-limit', '2GB'];
   const { code, stdout, stderr } = await runProcess('build', args, folder);
   if (code !== 0) throw new Error(stdout + stderr);
   return dist;

@@ -42,7 +42,7 @@ export const BUILD_COMMAND: Command = {
     }),
     flag('lists', 'Adds lists: activity by rune and by address, balances, holders, outputs. The default of layout archive.'),
     flag('no-lists', 'Omits these lists, so that etchings are the only list. The default of layout files.'),
-    flag('parquet', 'Also publishes the ledger rows of the input as Parquet files in rows/, for other mirrors and for analysts.'),
+    flag('no-rows', 'Omits rows/: the ledger rows of the input as Parquet files, for other mirrors and for analysts.'),
     flag('no-operation-pages', 'Omits the lists of a block by operation.'),
     flag('site-url URL', 'The public URL of the mirror, for links in its feed and error page.'),
     flag('key-file FILE', 'Signs layout archive with the private key in this file, which keygen made.', {
@@ -108,7 +108,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
       dialect: dialectOf(flags),
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
       operationPages: !flags.has('no-operation-pages'),
-      parquet: flags.has('parquet'),
+      parquet: !flags.has('no-rows'),
     },
     objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
     lists: flags.has('lists') || (layout === 'archive' && !flags.has('no-lists')),

@@ -18,6 +18,8 @@ export interface BuildResult {
   /** Number of files of earlier builds that this build removed: pages, lists, assets and all others. */
   readonly removed: number;
   readonly blocks: BlockChanges['counts'];
+  /** Why the build publishes no rows. */
+  readonly whyNoRows?: string | undefined;
   /** True for a full build, false when only changed blocks were built. */
   readonly wasFull: boolean;
 }
@@ -84,13 +86,10 @@ function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): Summa
       `: ${number(writtenOf(result))} written, ${number(kept)} kept`,
     ),
     ['other files', `${number(othersWritten)} written`],
-    ...(site.parquet && manifest.rows === undefined ? [['rows', NO_ROWS] as const] : []),
+    ...(site.parquet && manifest.rows === undefined ? [['rows', `not published: ${result.whyNoRows}`] as const] : []),
     ['removed', count(removed, 'file')],
   ];
 }
-
-/** Shown if a build with `--parquet` publishes no rows. */
-const NO_ROWS = 'not published: some input files are not ledgers, and only ledgers have all values of rows';
 
 function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
   if (leftOut === undefined) return [];

@@ -17,7 +17,7 @@ import { lastNoteTime, noteTime, withNote } from '../output/signingKeys.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { readStats, writeStats } from '../output/stats/statsFiles.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
-import { publishRows } from '../rows/publishRows.ts';
+import { type PublishedRows, publishRows } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import type { BuildResult } from './buildReport.ts';
@@ -75,7 +75,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
   return explainFiles(async () => {
     const updated = await updateState(build, loaded, rendered);
     const { blocks, etchings } = updated;
-    const outdated = await writeDataFiles(build, loaded, blocks, sink);
+    const { outdated, why: whyNoRows } = await writeDataFiles(build, loaded, blocks, sink);
     const outdatedChanges = await changesOf(build, loaded, sink);
     const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
     // Counts the written files of the archive separately, because `othersWritten` does not include them. The manifest
@@ -115,6 +115,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       othersWritten: sink.files - sink.kept - archiveWritten,
       removed,
       blocks: blocks.counts,
+      whyNoRows,
       wasFull,
     };
   });
@@ -142,14 +143,14 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
  * Writes digests, index, stats and rows of changed blocks. Returns the paths of files that are no longer needed. A full
  * build ignores these paths, because it lists the folders and removes every unexpected file.
  */
-async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<string[]> {
+async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<PublishedRows> {
   const { options, state, store, scratch } = build;
   const { out, site, siteUrl } = options;
   const digests = await writeDigests(blocks.heights, state, sink, store);
   const stats = await writeStats(site.dialect, state, blocks.replaced, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, state, store), siteUrl)) sink.file(path, content);
-  const rows = site.parquet ? await publishRows({ out, scratch, sink, limits: options.limits }, loaded, state, store) : [];
-  return [digests, stats, rows].flat();
+  const rows = await publishRows({ out, scratch, sink, limits: options.limits }, loaded, state, store);
+  return { ...rows, outdated: [digests, stats, rows.outdated].flat() };
 }
 
 /** Writes the files of changes (lists/changes.ts). Returns the paths of outdated ones. */

@@ -25,8 +25,8 @@ export interface Activity {
   readonly held: Table<typeof HELD>;
   /** Outputs that affected blocks spend. Only input from a node has such outputs. */
   readonly spent: Table<typeof SPENT>;
-  /** Ledger rows of affected blocks, from one file per block. Undefined if the build does not publish rows. */
-  readonly rows: LedgerRows | undefined;
+  /** Ledger rows of affected blocks, from one file per block. Or why the input has none to publish. */
+  readonly rows: LedgerRows | { readonly why: string };
   readonly notices: readonly string[];
 }
 
@@ -104,14 +104,15 @@ async function joinSources(
 }
 
 /**
- * Selects the ledger rows of the blocks in `held`. Returns undefined if any input file with records is not a ledger,
- * because the published rows would lack the blocks of this file.
+ * Selects the ledger rows of the blocks in `held`. There are none to publish if any input file with records is not a
+ * ledger, because the published rows would lack the blocks of this file.
  */
-async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<LedgerRows | undefined> {
+async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<Activity['rows']> {
   const { names, sources, reading } = reader;
-  if (!reading.keepsRows) return undefined;
+  if (!reading.keepsRows) return { why: '--no-rows was given' };
+  const other = [...names].find(([id]) => !FORMS_OF_ROWS.includes(reader.formOf(id)));
+  if (other !== undefined) return { why: `${other[1]} is not a ledger, and only ledgers have all values of rows` };
   const forms = new Set([...names.keys()].map((id) => reader.formOf(id)));
-  if ([...forms].some((form) => !FORMS_OF_ROWS.includes(form))) return undefined;
   const hasSpent = !forms.has('ledger');
   const types = columnsOf(hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS);
   // Copies `held`, because the caller later removes blocks without records from `held`. Such blocks can have rows.

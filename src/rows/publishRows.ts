@@ -14,7 +14,6 @@ import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import type { DiskSink } from '../engine/render/diskSink.ts';
 import type { StateTables } from '../engine/state/state.ts';
-import { InputError } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import type { LedgerRows } from '../input/makeActivity.ts';
 import type { WorkLimits } from '../limits.ts';
@@ -34,11 +33,14 @@ import {
 import { rowsIndexFile } from './rowsIndex.ts';
 
 /**
- * Thrown if a file of rows of the last build was changed or lacks a column, so that the build cannot copy rows from it.
+ * Thrown if the build cannot copy rows from the last build, because a file was changed, lacks a column or is not there.
  */
 export class ChangedRowsError extends Error {
   override readonly name = 'ChangedRowsError';
 }
+
+/** Thrown for rows that no build can publish. */
+class UnfitRowsError extends Error {}
 
 /** Output folder, folder for temporary files, and the sink that moves files to the output. */
 export interface RowsTarget {
@@ -53,25 +55,47 @@ const FILE = { first: int, last: int, rows: int, bytes: int, sha256: text, diges
 /** Fields of the list of all files of rows, except `files`. */
 type Head = Omit<RowsIndex, 'files'>;
 
+/** Paths of files of the last build that are no longer needed. `why` is the reason if no rows are published. */
+export interface PublishedRows {
+  readonly outdated: readonly string[];
+  readonly why?: string;
+}
+
 /**
  * Writes the files of new and changed rows, the runes, and the list of all files. Publishes nothing if `loaded` has no
- * rows. `state` must already have the new blocks. Returns the paths of files of the last build that are no longer
- * needed. Rejects with a ChangedRowsError if a file of the last build was changed or lacks a column.
+ * rows, or rows without a defined order. `state` must already have the new blocks. Rejects with a ChangedRowsError if
+ * rows of the last build are needed, but were changed or are not there.
  */
-export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<string[]> {
-  const before = await readIndex(state, store);
-  const old = before === undefined ? [] : [rowsIndexPath(before.sha256), rowRunesPath(before.head.runes.sha256)];
-  if (loaded.rows === undefined) {
-    const files = await store.rows(`FROM ${state.rowFiles}`, FILE);
+export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<PublishedRows> {
+  const files = async () => (await store.rows(`FROM ${state.rowFiles}`, FILE)).map(pathOf);
+  const old = await files();
+  const nothing = async (why: string) => {
+    const outdated = [...old, ...(await files()), ...headOf(await readIndex(state, store))];
     await store.run(`DELETE FROM ${state.rowFiles}; DELETE FROM ${state.rowsIndex}`);
-    return [...old, ...files.map(pathOf)];
+    return { outdated, why };
+  };
+  if ('why' in loaded.rows) return nothing(loaded.rows.why);
+  try {
+    return { outdated: await publish(target, loaded, loaded.rows, state, store) };
+  } catch (error) {
+    if (error instanceof UnfitRowsError) return nothing(error.message);
+    throw error;
   }
-  const { hasSpent } = loaded.rows;
+}
+
+const headOf = (index: Awaited<ReturnType<typeof readIndex>>): string[] =>
+  index === undefined ? [] : [rowsIndexPath(index.sha256), rowRunesPath(index.head.runes.sha256)];
+
+async function publish(target: RowsTarget, loaded: Loaded, ledger: LedgerRows, state: StateTables, store: Store): Promise<string[]> {
+  const before = await readIndex(state, store);
+  const { hasSpent } = ledger;
+  const others = `SELECT count(*) AS number FROM ${state.held} WHERE block_height NOT IN (SELECT block_height FROM ${loaded.affected})`;
+  if (before === undefined && (await store.number(others)) > 0) throw new ChangedRowsError('the last build published no rows');
   if (before !== undefined && before.head.spent !== hasSpent)
     throw new ChangedRowsError(
       `unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${hasSpent ? 'lack' : 'have'} spent outputs`,
     );
-  const outdated = await writeFiles(target, loaded, loaded.rows, state, store);
+  const outdated = await writeFiles(target, loaded, ledger, state, store);
   const runes = loaded.runes === undefined && before !== undefined ? before.head.runes : await writeRunes(target, state, store);
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
   const { sources, network, ends = [] } = loaded;
@@ -89,7 +113,7 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   await store.run(`DELETE FROM ${state.rowsIndex};
     INSERT INTO ${state.rowsIndex} VALUES (${literal(JSON.stringify(head))}, ${literal(index.sha256)})`);
   const present = new Set([index.path, rowRunesPath(runes.sha256), ...files.map(pathOf)]);
-  return [...old, ...outdated].filter((path) => !present.has(path));
+  return [...headOf(before), ...outdated].filter((path) => !present.has(path));
 }
 
 /** Reads the list of files from the state. Returns undefined if the last build published no rows. */
@@ -221,7 +245,7 @@ async function factsOf(path: string, form: TableForm, store: Store): Promise<Run
   const fault = await formFault(path, form, store);
   // The rows were written in order. So the fault can only be that two rows of a transaction have the same event index,
   // and therefore no defined order.
-  if (fault !== undefined) throw new InputError(`the rows of the input cannot be published: ${fault}`, ['Build without --parquet.']);
+  if (fault !== undefined) throw new UnfitRowsError(`the input has two events in one place: ${fault}`);
   const [content, stamp] = [await contentOf(path, form, store), await stampOf(path)];
   if (stamp === undefined) throw new Error(`${path} was not written`);
   return { rows: content.rows, ...stamp, digest: content.digest };

@@ -197,7 +197,7 @@ export interface MirrorManifest {
     readonly operation_pages: boolean;
     /** Public URL of the mirror, with a trailing slash. Set if the build has the option `--site-url`. */
     readonly site_url?: string;
-    /** Ledger rows as Parquet files: path and SHA-256 of their list. Set if the build has the option `--parquet`. */
+    /** Ledger rows as Parquet files: path and SHA-256 of their list. Not set if the build publishes no rows. */
     readonly rows?: {
         readonly index: string;
         readonly sha256: string;

@@ -55,7 +55,7 @@ const young = (folder: string) => filesBelow(folder).filter((path) => statSync(j
 
 it('two builds in one process write the same files as builds in separate processes', async () => {
   const work = temporaryFolder();
-  const flags = (name: string) => ['--input', 'in', '--out', name, '--cache', `${name}.cache`, '--lists', '--parquet'];
+  const flags = (name: string) => ['--input', 'in', '--out', name, '--cache', `${name}.cache`, '--lists'];
   for (const height of [1, 2]) {
     writeFiles(work, { [`in/${height}.ndjson`]: ndjson(blockOf(height)) });
     const finished = [await run('build', flags('here'), work), await runProcess('build', flags('there'), work)];
