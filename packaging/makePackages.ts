@@ -81,6 +81,7 @@ async function makeProgram(folder: string, assets: Readonly<Record<string, Buffe
     ...Object.fromEntries(Object.entries(assets).map(([path, content]) => [`assets/${path}`, content])),
   });
   for (const path of CLIENT_FILES) cpSync(join(folder, 'assets', path), join(folder, path));
+  cpSync(join(ROOT, 'sample'), join(folder, 'sample'), { recursive: true });
   chmodSync(join(folder, 'rune-mirror.cjs'), 0o755);
 }
 

@@ -10,6 +10,7 @@ export const program: Program = {
   runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
   threads: { writer: thread('writer'), digest: thread('digest'), start: thread('start') },
   upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
+  sample: fileURLToPath(new URL('./sample', import.meta.url)),
   settingsSchema: './node_modules/rune-activity-mirror/rune-mirror.schema.json',
   assets: fileURLToPath(new URL('./assets', import.meta.url)),
 };

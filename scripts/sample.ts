@@ -1,5 +1,5 @@
-/** `npm run sample`: see src/input/sample/sampleCommand.ts. */
+/** `npm run sample`: see src/input/sampleCommand.ts. */
 import { runCommand } from '../src/cli/run.ts';
-import { SAMPLE_COMMAND, writeSample } from '../src/input/sample/sampleCommand.ts';
+import { SAMPLE_COMMAND, writeSample } from '../src/input/sampleCommand.ts';
 
 void runCommand(SAMPLE_COMMAND, process.argv.slice(2), writeSample);

@@ -16,6 +16,8 @@ export interface Program {
    */
   readonly threads: Readonly<Record<'writer' | 'digest' | 'start', ThreadProgram>>;
   readonly upload: string;
+  /** Folder of the sample. */
+  readonly sample: string;
   /** Path or URL of the JSON schema of settings files, for their field `$schema`. */
   readonly settingsSchema: string;
   /** Folder with the site's scripts and styles, ready to copy. Undefined if builds bundle them from source. */
@@ -33,6 +35,7 @@ export const program: Program = {
     start: thread('./pull/node/startThread.ts'),
   },
   upload: fileURLToPath(new URL('../hosting/upload.sh', import.meta.url)),
+  sample: fileURLToPath(new URL('../sample', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',
   assets: undefined,
 };

@@ -10,7 +10,7 @@ import type { BlockRange } from '../input/blockRange.ts';
 import { hasDataFiles, noData } from '../input/discover.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
 import { checkInput, readInput } from '../input/loadInput.ts';
-import { IS_INVENTED } from '../input/sample/sampleMarks.ts';
+import { IS_INVENTED } from '../input/sampleMarks.ts';
 import { DIALECTS, type Dialect, dialectName } from '../pages/mirrorOptions.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import { State } from './state/state.ts';

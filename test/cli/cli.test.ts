@@ -15,7 +15,7 @@ import { status } from '../../src/contract/schemas.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { EXIT, EXIT_MEANINGS, type Exit } from '../../src/errors.ts';
 import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
-import { SAMPLE_COMMAND } from '../../src/input/sample/sampleCommand.ts';
+import { SAMPLE_COMMAND } from '../../src/input/sampleCommand.ts';
 import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';

@@ -22,6 +22,7 @@ export default async function setup(): Promise<(() => void) | undefined> {
   }
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   symlinkSync(join(ROOT, 'hosting/upload.sh'), join(folder, 'upload.sh'));
+  symlinkSync(join(ROOT, 'sample'), join(folder, 'sample'));
   process.env['MIRROR_TEST_BUNDLES'] = join(folder, 'rune-mirror.cjs');
   return () => rmSync(folder, { recursive: true, force: true });
 }

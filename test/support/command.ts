@@ -6,7 +6,7 @@ import { build } from '../../src/engine/build.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
 import { runExport } from '../../src/export/runExport.ts';
-import { SAMPLE_COMMAND, writeSample } from '../../src/input/sample/sampleCommand.ts';
+import { SAMPLE_COMMAND, writeSample } from '../../src/input/sampleCommand.ts';
 import { KEYGEN_COMMAND, runKeygen } from '../../src/output/keygenCommand.ts';
 import { PULL_COMMAND, runPull } from '../../src/pull/pullCommand.ts';
 import { runVerify } from '../../src/verify/runVerify.ts';

@@ -12,7 +12,7 @@ import { BENCH_HOSTS_COMMAND } from '../../../bench/hosts.ts';
 import { type Command, Flags } from '../../../src/cli/flags.ts';
 import { BUILD_COMMAND } from '../../../src/engine/buildCommand.ts';
 import { EXPORT_COMMAND } from '../../../src/export/exportCommand.ts';
-import { SAMPLE_COMMAND } from '../../../src/input/sample/sampleCommand.ts';
+import { SAMPLE_COMMAND } from '../../../src/input/sampleCommand.ts';
 import { KEYGEN_COMMAND } from '../../../src/output/keygenCommand.ts';
 import { PULL_COMMAND } from '../../../src/pull/pullCommand.ts';
 import { SERVE_COMMAND } from '../../../src/serve/serveCommand.ts';

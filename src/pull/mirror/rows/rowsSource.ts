@@ -200,9 +200,10 @@ const jsonOf = (body: Uint8Array): unknown => attempt(() => JSON.parse(new TextD
 
 /**
  * Maximum number of heights above the last file of rows, and of all heights without a file. A pull writes a file for each
- * hundred of them. On no network were 100,000 blocks in a row without runes since its first rune.
+ * hundred of them. On no network were 100,000 blocks in a row without runes since its first rune, and the sample has a gap
+ * of 1.2 million heights.
  */
-const [MOST_ABOVE, MOST_WITHOUT] = [100_000, 1_000_000];
+const [MOST_ABOVE, MOST_WITHOUT] = [100_000, 2_000_000];
 
 /**
  * Describes the first impossible value in a list, such as too many rows. Returns undefined if there is none. `range` and

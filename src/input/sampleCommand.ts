@@ -1,15 +1,16 @@
-/** The sample command: writes the sample as two CSV files. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+/** The sample command: copies the sample data of this program. */
+import { copyFileSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Command, type Flags, flag, HELP, LOG } from '../../cli/flags.ts';
-import type { Log } from '../../cli/log.ts';
-import { BuildError, messageOf } from '../../errors.ts';
-import { program } from '../../program.ts';
-import { sampleTables } from './sample.ts';
+import { type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
+import type { Log } from '../cli/log.ts';
+import { BuildError, messageOf } from '../errors.ts';
+import { program } from '../program.ts';
+
+const FILES = ['ledger.csv', 'runes.csv'];
 
 export const SAMPLE_COMMAND: Command = {
   call: program.callOf('sample'),
-  about: 'Writes sample data to try the mirror: two real etchings, and invented records. Every run writes the same bytes.',
+  about: 'Writes sample data to try the mirror: two real etchings, and invented records.',
   flags: [flag('to DIR', 'The folder for the files; existing ones are replaced.', { byDefault: 'sample' }), LOG, HELP],
   examples: [{ args: '--to elsewhere', about: 'Writes into the folder elsewhere.' }],
   exits: ['done', 'usage', 'buildFailed'],
@@ -18,15 +19,15 @@ export const SAMPLE_COMMAND: Command = {
 /** Runs the command. Rejects with a BuildError if a file cannot be written. */
 export async function writeSample(flags: Flags, log: Log): Promise<void> {
   const to = flags.one('to') ?? 'sample';
-  for (const [name, text] of Object.entries(sampleTables())) {
-    const path = join(to, `${name}.csv`);
+  for (const name of FILES) {
+    const path = join(to, name);
     try {
       mkdirSync(to, { recursive: true });
-      writeFileSync(path, text);
+      copyFileSync(join(program.sample, name), path);
     } catch (error) {
       throw new BuildError(`the sample cannot be written: ${messageOf(error)}`, ['Choose another folder with --to.']);
     }
-    const bytes = Buffer.byteLength(text);
+    const bytes = statSync(path).size;
     log.info('written', `${path}  ${bytes} bytes`, { path, bytes });
   }
 }
