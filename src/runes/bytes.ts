@@ -2,42 +2,8 @@
 
 const HASH_BYTES = 32;
 
-type Integers = readonly number[] | Uint32Array;
-
-/** Parts of a byte array. Each part gets its own hash. */
-export interface Parts {
-  /** Offset of each part's first byte (`starts`), and offset after each part's last byte (`ends`). */
-  readonly starts: Integers;
-  readonly ends: Integers;
-  /**
-   * Pairs of offsets. The parts are hashed in a copy of the array, where the 4 bytes at the first offset are replaced
-   * by the 4 bytes at the second offset.
-   */
-  readonly moves?: readonly number[];
-}
-
 /** Computes the double SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
-export interface Hash256 {
-  (bytes: Uint8Array): Uint8Array;
-  /** Computes the hashes of all parts. Undefined if the platform cannot do this faster than by a call for each part. */
-  readonly parts?: (bytes: Uint8Array, parts: Parts) => Uint8Array;
-}
-
-/** Computes the hash of each part. Returns the hashes concatenated. */
-export function hashParts(bytes: Uint8Array, parts: Parts, hash256: Hash256): Uint8Array {
-  if (hash256.parts) return hash256.parts(bytes, parts);
-  const moved = copyOf(bytes);
-  moveWords(moved, parts);
-  const hashes = new Uint8Array(HASH_BYTES * parts.starts.length);
-  for (const [i, start] of parts.starts.entries()) hashes.set(hash256(moved.subarray(start, parts.ends[i])), HASH_BYTES * i);
-  return hashes;
-}
-
-/** Copies the words of 4 bytes that `moves` lists, inside `bytes`. */
-export function moveWords(bytes: Uint8Array, { moves = [] }: Parts): void {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (let i = 0; i < moves.length; i += 2) view.setUint32(moves[i] ?? 0, view.getUint32(moves[i + 1] ?? 0));
-}
+export type Hash256 = (bytes: Uint8Array) => Uint8Array;
 
 declare const lent: unique symbol;
 

@@ -3,7 +3,7 @@
  * other bytes of the transactions. On some networks the first blocks are older than this rule. These blocks have no
  * witnesses.
  */
-import { type Hash256, hashParts, hashText, sameBytes } from './bytes.ts';
+import { type Hash256, hashText, sameBytes } from './bytes.ts';
 import { type Block, BlockError, merkleRoot, scriptOf, type TransactionPlace, witnessEndsOf } from './parseBlock.ts';
 
 /** First bytes of the output script that has the commitment: OP_RETURN, length and four marker bytes. */
@@ -26,8 +26,9 @@ export function checkWitnesses(block: Block, hash256: Hash256): void {
   }
   // In this merkle tree, zeros replace the hash of the coinbase. The commitment is a hash of the tree's root and the
   // coinbase's witness.
-  const starts = transactions.map(({ start }) => start);
-  const ids = hashParts(bytes, { starts, ends: [...starts.slice(1), bytes.length] }, hash256).fill(0, 0, HASH_BYTES);
+  const ids = new Uint8Array(HASH_BYTES * transactions.length);
+  for (let i = 1; i < transactions.length; i++)
+    ids.set(hash256(bytes.subarray(transactions[i]?.start, transactions[i + 1]?.start)), HASH_BYTES * i);
   const both = new Uint8Array(2 * HASH_BYTES);
   both.set(merkleRoot(ids, hash256));
   const [[reserved, ...more] = []] = witnessEndsOf(block, coinbase);

@@ -3,7 +3,7 @@
  *
  * Stores only offsets of inputs and scripts, because most transactions have no runes, so most are never read again.
  */
-import { type Hash256, hashParts, hashText, sameBytes, uint32At } from './bytes.ts';
+import { copyOf, type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import { decodeMessage, type Message } from './runestone.ts';
 import { isMessage } from './script.ts';
 
@@ -146,10 +146,10 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
   const { bytes } = reader;
   const transactions: TransactionPlace[] = [];
   const [inputs, scripts, scriptLengths] = [new IntegerList(), new IntegerList(), new IntegerList()];
-  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are copied
-  // next to the inputs and outputs.
-  const [starts, ends] = [new Uint32Array(count), new Uint32Array(count)];
-  const moves: number[] = [];
+  const txids = new Uint8Array(32 * count);
+  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next
+  // to the inputs and outputs, in a copy.
+  const moved = copyOf(bytes);
 
   for (let index = 0; index < count; index++) {
     const start = reader.skip(4, 'a transaction');
@@ -181,9 +181,8 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
     const lock = reader.skip(4, 'a lock time');
     const bodyEnd = segwit ? witness : lock;
 
-    if (segwit) moves.push(body - 4, start, bodyEnd, lock);
-    starts[index] = segwit ? body - 4 : start;
-    ends[index] = bodyEnd + 4;
+    if (segwit) moved.copyWithin(body - 4, start, start + 4).copyWithin(bodyEnd, lock, lock + 4);
+    txids.set(hash256(moved.subarray(body - 4, bodyEnd + 4)), 32 * index);
     transactions.push({
       start,
       firstInput,
@@ -194,7 +193,6 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
       witness,
     });
   }
-  const txids = hashParts(bytes, { starts, ends, moves }, hash256);
   return { txids, transactions, inputs: inputs.take(), scripts: scripts.take(), scriptLengths: scriptLengths.take() };
 }
 
@@ -210,10 +208,8 @@ export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
     const pairs = new Uint8Array(64 * Math.ceil(count / 2));
     pairs.set(level);
     pairs.copyWithin(32 * count, 32 * (count - 1), 32 * count);
-    const starts = new Uint32Array(pairs.length / 64);
-    for (let pair = 0; pair < starts.length; pair++) starts[pair] = 64 * pair;
-    const ends = starts.map((start) => start + 64);
-    level = hashParts(pairs, { starts, ends }, hash256);
+    level = new Uint8Array(pairs.length / 2);
+    for (let at = 0; at < pairs.length; at += 64) level.set(hash256(pairs.subarray(at, at + 64)), at / 2);
   }
   return level;
 }

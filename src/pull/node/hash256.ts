@@ -1,7 +1,6 @@
 /** Double SHA-256, the hash function of block hashes and transaction ids. */
 import * as crypto from 'node:crypto';
 import type { Hash256 } from '../../runes/bytes.ts';
-import { hashParts } from './sha256Lanes.ts';
 
 type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'binary') => string;
 
@@ -25,4 +24,4 @@ export function hash256With(hash: OneCallHash | undefined): Hash256 {
   };
 }
 
-export const hash256: Hash256 = Object.assign(hash256With(crypto.hash), { parts: hashParts });
+export const hash256 = hash256With(crypto.hash);
