@@ -24,8 +24,6 @@ const BUNDLES: Readonly<Record<string, string>> = {
   serve: 'scripts/serve.ts',
   verify: 'scripts/verify.ts',
   writer: 'src/engine/render/writerThread.ts',
-  digest: 'src/engine/archive/digestThread.ts',
-  start: 'src/pull/node/startThread.ts',
 };
 
 /**

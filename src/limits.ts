@@ -34,21 +34,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   mergeBelow: 3,
   /**
-   * When a pull starts from the ledger of another mirror: maximum number of outputs that are sorted in memory. More
-   * outputs are sorted in parts, which are then merged on disk.
-   */
-  startOutputs: 500_000,
-  /**
-   * Maximum size of a ledger's documents, in bytes, that the main thread reads. A separate thread reads larger
-   * documents: starting it takes about as long as reading documents of this size.
-   */
-  threadBytes: 2 * MB,
-  /**
-   * When a pull starts from the ledger of another mirror: number of random outputs of this ledger that the pull
-   * compares with the node. If the mirror lies about one in 1,000 outputs, one of 3 million pulls fails to notice.
-   */
-  locatedOutputs: 15_000,
-  /**
    * Number of blocks between two commits of a pull from a node. After a kill, the next pull reads at most this many
    * blocks again.
    */

@@ -3,18 +3,19 @@
  * replaces this module.
  */
 import { fileURLToPath } from 'node:url';
-import type { ThreadProgram } from './threads.ts';
+
+interface ThreadProgram {
+  readonly script: URL;
+  readonly argv: readonly string[];
+}
 
 export interface Program {
   /** Returns the command line of a command, ready for flags: `npm run build --`. */
   callOf(command: string): string;
   /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
-  /**
-   * Programs of the threads that render pages, compute digests of the ledger, and read the outputs of another mirror's
-   * ledger (pull/node/startFrom.ts).
-   */
-  readonly threads: Readonly<Record<'writer' | 'digest' | 'start', ThreadProgram>>;
+  /** Program of the threads that render pages. */
+  readonly writer: ThreadProgram;
   readonly upload: string;
   /** Folder of the sample. */
   readonly sample: string;
@@ -24,16 +25,10 @@ export interface Program {
   readonly assets: string | undefined;
 }
 
-const thread = (path: string): ThreadProgram => ({ script: new URL('./loadThread.cjs', import.meta.url), argv: [path] });
-
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
-  threads: {
-    writer: thread('./engine/render/writerThread.ts'),
-    digest: thread('./engine/archive/digestThread.ts'),
-    start: thread('./pull/node/startThread.ts'),
-  },
+  writer: { script: new URL('./loadThread.cjs', import.meta.url), argv: ['./engine/render/writerThread.ts'] },
   upload: fileURLToPath(new URL('../hosting/upload.sh', import.meta.url)),
   sample: fileURLToPath(new URL('../sample', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',

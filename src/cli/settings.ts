@@ -10,15 +10,13 @@ import type { Settings } from './settingsFile.ts';
 const FLAGS = {
   from: 'source',
   blocks: 'blocks',
-  'start-from': 'startFrom',
   layout: 'layout',
   dialect: 'dialect',
   'site-url': 'siteUrl',
 } as const satisfies Readonly<Record<string, keyof Settings>>;
 
 /**
- * Returns the flags of a command, with values from the settings for flags that are not given. `startFrom` belongs to
- * `source`, so it is not used with another `--from`.
+ * Returns the flags of a command, with values from the settings for flags that are not given.
  */
 export function withSettings(flags: Flags, command: Command, settings: Settings): Flags {
   const names = new Set(command.flags.map(({ name }) => name));
@@ -26,8 +24,8 @@ export function withSettings(flags: Flags, command: Command, settings: Settings)
   for (const [flag, name] of Object.entries(FLAGS)) {
     const value = settings[name];
     // The setting `blocks` is only for pulls, which have the flag `--from`. A build takes all pulled blocks.
-    const isOther = flag === 'blocks' ? !names.has('from') : flag === 'start-from' && flags.has('from');
-    if (value !== undefined && names.has(flag) && !isOther) values.set(flag, typeof value === 'string' ? [value] : value);
+    const isOther = flag === 'blocks' && !names.has('from');
+    if (value !== undefined && names.has(flag) && !isOther) values.set(flag, [value]);
   }
   const lists = settings.lists === false ? 'no-lists' : 'lists';
   if (settings.lists !== undefined && names.has(lists) && !flags.has('lists') && !flags.has('no-lists')) values.set(lists, ['true']);

@@ -31,10 +31,6 @@ const FIELDS = {
   $schema: z.string('must be a string').describe('The JSON schema of this file, for editors.'),
   source: url('Where blocks come from, as in pull --from: core:http://127.0.0.1:8332 or https://host.'),
   blocks: text().describe('Heights to pull, as in pull --blocks, such as 840000.. or -1008.. for about a week.'),
-  startFrom: z
-    .array(url('The URL of a mirror.'), 'must be a list of URLs')
-    .min(1, 'must not be empty')
-    .describe('Mirrors to start at, as in pull --start-from. Only with a node.'),
   layout: oneOf(LAYOUTS).describe('Layout of the output, as in build --layout.'),
   dialect: oneOf(['0x', 'contract', 'hiro']).describe('Spelling of hashes, as in build --dialect: hiro for clients of its API.'),
   lists: z.boolean('must be true or false').describe('Whether the build has lists by rune and by address, balances, holders and outputs.'),
@@ -49,11 +45,7 @@ const FIELDS = {
 
 const SETTINGS = z
   .strictObject(FIELDS, 'must be a JSON object with settings, such as {"source": "https://host"}; docs/commands.md lists them')
-  .partial()
-  .superRefine((settings, { addIssue }) => {
-    if (settings.source?.startsWith('core:') === true || settings.startFrom === undefined) return;
-    addIssue({ code: 'custom', path: ['startFrom'], message: 'is only for a source that is a node, core:http://...' });
-  });
+  .partial();
 
 export type Settings = Readonly<z.infer<typeof SETTINGS>>;
 

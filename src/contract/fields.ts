@@ -109,39 +109,6 @@ export const LEDGER_FIELDS: readonly Field[] = [
  */
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
-/**
- * Columns of the file of outputs of a pull with --start-from. Such a pull from a node takes the unspent outputs after a
- * start block from another mirror (`start` in sources.ts), instead of reading the blocks up to the start block. An
- * output has a row for each of its runes. `block_height`, `block_hash`, `tx_index` and `timestamp` belong to the
- * transaction that made the output.
- */
-export const START_OUTPUT_FIELDS = [
-  field('outpoint', 'outpoint', 'text'),
-  field('block_height', 'block_height', 'integer'),
-  field('block_hash', 'block_hash', 'hash'),
-  field('tx_index', 'tx_index', 'integer'),
-  field('timestamp', 'timestamp', 'integer'),
-  field('address', 'address', 'text', false),
-  field('rune_id', 'rune_id', 'text'),
-  field('units', 'units', 'units'),
-] as const;
-
-/**
- * Columns of the file of runes of a pull with --start-from. For each rune, a row has the numbers of mints and burns up
- * to the start block, and their total amounts in smallest units. Each row also has the start block, and the digest of
- * the ledger after this block.
- */
-export const START_RUNE_FIELDS = [
-  field('rune_id', 'rune_id', 'text'),
-  field('mints', 'mints', 'integer'),
-  field('minted', 'minted', 'units'),
-  field('burns', 'burns', 'integer'),
-  field('burned', 'burned', 'units'),
-  field('start_height', 'start_height', 'integer'),
-  field('start_hash', 'start_hash', 'hash'),
-  field('start_digest', 'start_digest', 'hash'),
-] as const;
-
 /** Columns that the indexer's table `runes` must have. */
 export const RUNE_FIELDS = [
   field('id', 'id', 'text'),

@@ -21,7 +21,7 @@ import {
 } from './fields.ts';
 import { count, hashIn, objectOf, optional, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
-import { lastRead, networkName, sources, start } from './sources.ts';
+import { lastRead, networkName, sources } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -213,19 +213,6 @@ const rootName = z.strictObject({
   bytes: z.int().min(1).describe('Size of the content of the root, in bytes.'),
 });
 
-const ledgerPoint = {
-  height: count.describe('Height of a block.'),
-  hash: hex64.describe('Hash of this block.'),
-  digest: hex64.describe('SHA-256 of the text `rune-ledger/1` of all runes and all unspent outputs after this block.'),
-};
-
-/** Digests of the ledger after two blocks. */
-const ledger = z.strictObject({
-  network: networkName.describe('Name of the network in Bitcoin Core, such as `main`.'),
-  ...ledgerPoint,
-  lower: optional(z.strictObject(ledgerPoint), 'The same for a lower block. Left out if there is none.'),
-});
-
 /**
  * Schema of `runes/v1/manifest.json`. A manifest contains no times except in `note`, so that equal input gives equal
  * bytes. The schema also checks that the numbers of a manifest do not contradict each other, because readers allocate
@@ -278,14 +265,7 @@ export const manifest = z
       'Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.',
     ),
     sources: optional(sources.min(1), 'Which blocks were read, and which rules made their records, as far as the input says.'),
-    ledger: optional(
-      ledger,
-      'Digest of the ledger (docs/ledger.md). Left out if the mirror has no outputs, or if its records do not follow from a node alone.',
-    ),
-    start: optional(
-      start,
-      'Where a pull started at the ledger of other mirrors (docs/start-from-a-mirror.md). Left out if it read all blocks.',
-    ),
+    network: optional(networkName, 'Name of the network in Bitcoin Core, such as `main`. Left out if the input does not name it.'),
     lists: optional(
       z.object({
         etchings: optional(

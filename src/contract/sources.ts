@@ -40,36 +40,17 @@ export const lastRead = z.strictObject({ height: height.describe('Height of the 
 export type LastRead = z.infer<typeof lastRead>;
 
 /**
- * The start of a pull: the block after which the pull took over the ledger of other mirrors
- * (docs/start-from-a-mirror.md), instead of reading the blocks up to this block. Absent if the pull read all blocks
- * itself.
- */
-export const start = z.strictObject({
-  class: z
-    .enum(['consistent', 'located', 'verified'])
-    .describe(
-      '`consistent`: the ledger has the digest, and the block is on the chain of the node. `located`: also, the node had those of the outputs that it was asked for. `verified`: the blocks up to this one gave the same digest.',
-    ),
-  ...lastRead.shape,
-  digest: hash.describe('Digest of the ledger after this block, which all mirrors published.'),
-  donors: z.array(z.string()).min(1).describe('URLs of the mirrors. The ledger comes from the first one.'),
-});
-export type Start = z.infer<typeof start>;
-
-/**
  * The file `blocks.json`, which pulls write beside their files. The optional fields depend on the source of the pull:
  * - `tip`: the last block. Only if the data comes from a node, directly or through a mirror.
  * - `network`: the network's name in Bitcoin Core. Only after a pull from a node.
- * - `ends`: hashes of the newest blocks, and of the blocks after which a build computes digests of the ledger. Only
- *   after a pull from a node. If such a block has no records, no other file has its hash.
- * - `start`: only after a pull with --start-from, or from a mirror with a start.
+ * - `ends`: hashes of the newest blocks. Only after a pull from a node. If such a block has no records, no other file
+ *   has its hash.
  */
 export const blocksFile = z.strictObject({
   sources,
   tip: lastRead.optional(),
   network: networkName.optional(),
   ends: z.array(lastRead).optional(),
-  start: start.optional(),
 });
 export type BlocksFile = z.infer<typeof blocksFile>;
 

@@ -160,7 +160,7 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   // With signing keys, every build writes a new manifest, because the signed note in it has the time of signing.
   if (state.whyFull !== undefined || loaded.hasChanges || options.keys.length > 0) return undefined;
   const archive = old && describe(old.name, old.root);
-  const etchings = await listEtchings(state, loaded.startRows, store);
+  const etchings = await listEtchings(state, store);
   const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, etchings, state, store);
   const digest = digestOf(manifestFile(manifest)[1]);
   if (digest !== output.manifest) return undefined;

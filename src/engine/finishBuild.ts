@@ -39,13 +39,11 @@ interface Updated {
 /** Updates the tables of the state. They change only in memory until `commit`. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
-  // `before` has the etchings of the last build. That build had the same start (input/readStart.ts) only if the files
-  // of the start have not changed.
-  const before = await listEtchings(state, loaded.startRows?.isNew === false ? loaded.startRows : undefined, store);
+  const before = await listEtchings(state, store);
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, options.limits, state, store);
   await updateInputs(loaded, state, store);
   const changed = await updateRunes(loaded, state, store);
-  return { blocks, etchings: { before, now: await listEtchings(state, loaded.startRows, store), changed } };
+  return { blocks, etchings: { before, now: await listEtchings(state, store), changed } };
 }
 
 /** Ends a dry run. Updates a state in memory and makes all files, only to count them. */

@@ -1,17 +1,13 @@
 /** Writes the lists of an archive. Omits lists for which the data is incomplete. */
 import type { Store } from '../duckdb/store.ts';
-import type { Table, TableWith } from '../duckdb/table.ts';
-import type { LedgerPoint, ListTables } from '../format/listTables.ts';
+import type { ListTables } from '../format/listTables.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
-import { CHANGING } from '../lists/balanceChanges.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
 import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from '../lists/etchings.sql.ts';
 import { writeNames } from '../lists/names.sql.ts';
-import { startReceived } from '../lists/startRows.sql.ts';
 import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { DocumentWriter } from './archive/documentWriter.ts';
-import { computeDigests, wantedDigests } from './archive/ledgerDigest.ts';
 import { type ArchiveSources, blocksOfLevels, listRecords, planLevels, readBlocks } from './archive/listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
@@ -21,8 +17,6 @@ export interface ListForm {
   /** False for an archive with etchings and names only. */
   readonly hasActivity: boolean;
   readonly scratch: string;
-  /** Output folder, in which new files of the archive can be read. Undefined in a dry run. */
-  readonly out: string | undefined;
 }
 
 /**
@@ -30,7 +24,7 @@ export interface ListForm {
  * without any list.
  */
 export async function writeLists(
-  { site, hasActivity, scratch, out }: ListForm,
+  { site, hasActivity, scratch }: ListForm,
   blocks: ArchivedBlocks,
   sources: ArchiveSources,
   etchingChange: EtchingChange,
@@ -45,11 +39,7 @@ export async function writeLists(
   const { listPage: page } = limits;
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
-  const start = now?.start;
-  // If the input has a start (input/readStart.ts), the lowest level is made from the ledger of the start. Comparing
-  // blocks cannot show whether this ledger changed. So a build with another start reuses no level.
-  const before = old?.root.lists;
-  const tables = start?.isNew !== true && isSamePoint(before?.start, start) ? before : undefined;
+  const tables = old?.root.lists;
   // A level of activity depends only on its own blocks. A level of balances, or of etchings with counts, depends on all
   // blocks up to its end, and on the runes table. So such a level is written again if it ends at or above the lowest
   // change.
@@ -58,22 +48,16 @@ export async function writeLists(
 
   const hadEtchings = tables?.etchings !== undefined && etchingsBefore?.hasCounts === now?.hasCounts;
   // The levels of etchings begin at height 0, even if the build has only the last N blocks.
-  const etchingPlans = planLevels(
-    { ...blocks, lowest: undefined },
-    hadEtchings ? { tip: tables.tip, start: tables.start } : undefined,
-    start,
-    changed,
-  );
+  const etchingPlans = planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed);
   // Activity, balances and outputs have the same plans. So if the last build had no balances or no outputs, but this
   // build has them, no level is reused.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
-  const plans = planLevels(blocks, isNew ? undefined : tables, start, hasBalances ? changed : undefined);
+  const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
 
   const writer = () => new DocumentWriter(objectSize, limits, put);
   const etchingForm = now && {
     etchings: now.table,
     state,
-    start,
     dialect: site.dialect,
     hasCounts: now.hasCounts,
     limits,
@@ -91,14 +75,13 @@ export async function writeLists(
   };
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.
-  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined, start);
+  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
   const nameForm = {
     ...{ etchings: now?.table, state, page, limits },
     writer: () => new DocumentWriter(objectSize, { documentMember: limits.lookUpMember }, put, true),
   };
   const names = await writeNames(namePlans, tables?.names ?? [], nameForm, store);
-  const point = start && { height: start.height, hash: start.hash, digest: start.digest };
-  const common = { ...limits.listLevels, tip, lowest, start: point, page, etchings, names };
+  const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
   if (!hasActivity) return common;
 
   const levelBlocks = await blocksOfLevels(plans, state, store);
@@ -107,38 +90,8 @@ export async function writeLists(
   const form = { blocks: state.blocks, records, page, limits, writer };
   const activity = await writeActivity(plans, tables?.activity ?? [], form, store);
   const levels = { limits, old, writer, scratch };
-  // Adds the outputs of the start only if the lowest level is new. A kept lowest level has these outputs already.
-  const added = start !== undefined && plans[0]?.isKept === false ? startReceived(start, state.runes) : undefined;
-  const changes = added === undefined ? records : await withReceived(added, records, store);
-  const balanceForm = { ...levels, tip, records: changes, runes: state.runes };
-  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read, start, added }, store) : undefined;
-  const ledgerLists = { ...common, activity, outputs };
-  const wanted = out === undefined ? undefined : await wantedDigests(ledgerLists, tables, sources, store);
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const digests =
-    wanted === undefined || out === undefined
-      ? undefined
-      : computeDigests(wanted, ledgerLists, { dialect: site.dialect, out, limits, signal });
-  // If writing the balances fails, nothing awaits the digests. Then this handler keeps Node from ending the process
-  // because of an unhandled rejection.
-  digests?.catch(() => undefined);
-  try {
-    const balances = hasBalances ? await writeBalances(plans, { ...balanceForm, etchings: now.table }, store) : undefined;
-    return { ...ledgerLists, balances, ledger: await digests };
-  } finally {
-    stopping.abort();
-  }
+  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read }, store) : undefined;
+  const balanceForm = { ...levels, tip, records, runes: state.runes };
+  const balances = hasBalances ? await writeBalances(plans, { ...balanceForm, etchings: now.table }, store) : undefined;
+  return { ...common, activity, outputs, balances };
 }
-
-const isSamePoint = (a: LedgerPoint | undefined, b: LedgerPoint | undefined): boolean =>
-  a?.height === b?.height && a?.hash === b?.hash && a?.digest === b?.digest;
-
-/** Adds the outputs of a start to the records that change balances. */
-const withReceived = (received: string, records: TableWith<keyof typeof CHANGING>, store: Store): Promise<Table<typeof CHANGING>> =>
-  store.view(
-    'changing',
-    CHANGING,
-    `SELECT block_height, rune_id, address, operation, amount FROM ${records}
-     UNION ALL SELECT block_height, rune_id, address, 'receive', amount FROM (${received})`,
-  );

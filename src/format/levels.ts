@@ -27,8 +27,8 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
  */
 const MOST_STEPS = 8;
 
-/** Maximum number of levels: the newest, the start, and two for each step (`levelRanges`). */
-export const MOST_LEVELS = 2 * MOST_STEPS + 2;
+/** Maximum number of levels: the newest, and two for each step (`levelRanges`). */
+export const MOST_LEVELS = 2 * MOST_STEPS + 1;
 
 export function areLevelSteps(value: unknown): value is LevelSteps {
   const { steps, unsettled } = Object(value) as Readonly<Record<string, unknown>>;
@@ -68,13 +68,8 @@ export interface DocumentLevel extends LevelRange {
  * Returns the ranges of the levels, in ascending order. `lowest` is the lowest block of the mirror. In a mirror of the
  * last N blocks, each new block removes the lowest block, which changes the first level. So if `lowest` is not 0, the
  * first levels are short, like the newest levels. Then a build writes only a short first level for a new block.
- *
- * If the mirror begins with the ledger after block `start` (ListTables), the first level is made from this ledger. This
- * level is never merged with other levels, because a build cannot make it again: the build has only the records above
- * `start`.
  */
-export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0, start?: number): LevelRange[] {
-  if (start !== undefined) return [{ first: 0, last: start }, ...levelRanges(tip, { steps, unsettled }, Math.max(lowest, start + 1))];
+export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0): LevelRange[] {
   const ends = steps.map((step) => lastEnd(tip, step, unsettled));
   const starts = steps.map((step) => Math.ceil(lowest / step) * step);
   // Ignores a step that has no multiple between the lowest block and the unsettled blocks.
@@ -92,16 +87,9 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
  * Returns the last block that is below the newest two levels of lists; -1 if no block is. For some long lists of
  * holders (lists/balances.ts), answers give the state after this block. The block changes about once a day.
  */
-export const lastRanked = (tip: number, levels: LevelSteps): number => lowerEnds(tip, levels)[0] ?? -1;
-
-/**
- * Returns the blocks at which levels of lists end, highest first: for each step except the smallest, the block directly
- * below the highest multiple of the step that leaves `unsettled` blocks above it. With the usual steps, these blocks
- * are directly below multiples of 144 and of 4,032.
- */
-export function lowerEnds(tip: number, { steps, unsettled }: LevelSteps): number[] {
-  const ends = steps.slice(0, -1).map((step) => lastEnd(tip, step, unsettled) - 1);
-  return [...new Set(ends)].filter((end) => end >= 0).reverse();
+export function lastRanked(tip: number, { steps, unsettled }: LevelSteps): number {
+  const step = steps.at(-2);
+  return step === undefined ? -1 : lastEnd(tip, step, unsettled) - 1;
 }
 
 /** Returns the highest multiple of `step` that leaves `unsettled` blocks above it; 0 without such a multiple. */

@@ -58,34 +58,11 @@ export interface OutputTables {
   readonly starts: readonly DocumentLevel[];
 }
 
-/** Digest of the ledger after a block (lists/ledgerText.ts). Hash and digest have 64 hex digits. */
-export interface LedgerPoint {
-  readonly height: number;
-  readonly hash: string;
-  readonly digest: string;
-}
-
-/**
- * Digests of the ledger after two blocks at which levels of lists end. The higher block is directly below a multiple of
- * 144. `lower` is the digest after the lower block, directly below a multiple of 4,032; undefined if both are the same
- * block.
- */
-export interface LedgerDigest extends LedgerPoint {
-  /** Name of the network in Bitcoin Core. */
-  readonly network: string;
-  readonly lower?: LedgerPoint | undefined;
-}
-
 export interface ListTables extends LevelSteps {
   /** The highest block; -1 without blocks. The ranges of the levels depend on it. */
   readonly tip: number;
   /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
   readonly lowest?: number | undefined;
-  /**
-   * Set if the input begins with the ledger of another mirror, instead of the rows of the oldest blocks. It is the
-   * block after which the other mirror had this ledger. The lowest level of each list is made from the ledger.
-   */
-  readonly start?: LedgerPoint | undefined;
   /** Maximum number of entries in a document. A longer list has pages of this size. */
   readonly page: number;
   /** Undefined if the data lacks etchings. The first level begins at height 0, even if the lowest block is higher. */
@@ -101,6 +78,4 @@ export interface ListTables extends LevelSteps {
   readonly balances?: BalanceTables | undefined;
   /** Undefined if the data is not from a node. */
   readonly outputs?: OutputTables | undefined;
-  /** Digest of the ledger. Undefined if the mirror has no outputs, or if some rows of its data are not from a node. */
-  readonly ledger?: LedgerDigest | undefined;
 }

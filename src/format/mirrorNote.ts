@@ -14,8 +14,6 @@ export interface NotedManifest {
   readonly dialect?: unknown;
   readonly tip?: { readonly height: number; readonly hash: string } | undefined;
   readonly archive?: { readonly root: string } | undefined;
-  readonly ledger?: unknown;
-  readonly start?: unknown;
   readonly note?: unknown;
 }
 
@@ -29,7 +27,7 @@ export interface NoteFacts {
 
 /** Renders the text of the note for a manifest. Ignores the manifest's own field `note`. */
 export function renderMirrorNote({ note: _, ...manifest }: NotedManifest, { network, time }: NoteFacts): string {
-  const { format, dialect, tip, archive, ledger, start } = manifest;
+  const { format, dialect, tip, archive } = manifest;
   const lines = [
     ORIGIN,
     `network ${network}`,
@@ -40,8 +38,6 @@ export function renderMirrorNote({ note: _, ...manifest }: NotedManifest, { netw
     `hash ${tip?.hash ?? '-'}`,
     `root ${archive?.root}`,
     `manifest ${hexOf(sha256(utf8Of(JSON.stringify(manifest))))}`,
-    ...(ledger === undefined ? [] : [`ledger ${JSON.stringify(ledger)}`]),
-    ...(start === undefined ? [] : [`start ${JSON.stringify(start)}`]),
   ];
   return `${lines.join('\n')}\n`;
 }

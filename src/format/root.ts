@@ -95,12 +95,12 @@ function areApart(levels: readonly LevelRange[]): boolean {
  * anything but lists.
  */
 function haveRanges(lists: ListTables): boolean {
-  const { tip, lowest, start, names, activity, etchings, balances, outputs } = lists;
+  const { tip, lowest, names, activity, etchings, balances, outputs } = lists;
   const isHeight = (height: number) => Number.isSafeInteger(height) && height >= 0 && height <= HIGHEST_HEIGHT;
-  if (![tip + 1, lowest ?? 0, start?.height ?? 0].every(isHeight)) return false;
-  const ofBlocks = levelRanges(tip, lists, lowest, start?.height);
+  if (![tip + 1, lowest ?? 0].every(isHeight)) return false;
+  const ofBlocks = levelRanges(tip, lists, lowest);
   // The levels of etchings begin at height 0.
-  const ofEtchings = levelRanges(tip, lists, undefined, start?.height);
+  const ofEtchings = levelRanges(tip, lists);
   const follow = (levels: readonly LevelRange[] = [], ranges: readonly LevelRange[]) =>
     areApart(levels) && levels.every(({ first, last }) => ranges.some((range) => range.first === first && range.last === last));
   const byBlocks = [...[activity, balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts]];

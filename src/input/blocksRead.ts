@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { misfitOf } from '../contract/schemas.ts';
-import { blocksFile, joinSources, type LastRead, type Sources, type Start } from '../contract/sources.ts';
+import { blocksFile, joinSources, type LastRead, type Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import type { BlockRange } from './blockRange.ts';
 import type { InputFile } from './discover.ts';
@@ -24,15 +24,9 @@ export interface BlocksRead {
    */
   readonly network?: string | undefined;
   /**
-   * Hashes of the newest blocks, and of the blocks after which builds compute digests of the ledger. If such a block
-   * has no records, no other file of the input has its hash.
+   * Hashes of the newest blocks. If such a block has no records, no other file of the input has its hash.
    */
   readonly ends?: readonly LastRead[] | undefined;
-  /**
-   * Block whose ledger a pull took from other mirrors (contract/sources.ts). Undefined if no list of blocks names such a
-   * block.
-   */
-  readonly start?: Start | undefined;
 }
 
 /**
@@ -62,7 +56,6 @@ export function readBlocksFiles(files: readonly InputFile[], range: BlockRange |
     tip: first?.tip,
     network: networks.size === 1 ? [...networks][0] : undefined,
     ends: [...ends.values()],
-    start: lists.find((list) => list.start !== undefined)?.start,
   };
 }
 

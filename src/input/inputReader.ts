@@ -17,8 +17,7 @@ import { Report } from './inputFindings.ts';
 import { type JoinedRunes, ledgersToReadAgain, leftOutSelect, loadRunes } from './joinRunes.ts';
 import { bytesOf, groupAlike, type Numbered, type RawSource, type Reading } from './rawSource.ts';
 import { readSource } from './readSource.ts';
-import { readStart, type StartFile, type StartRows } from './readStart.ts';
-import { isLedger, isStart, recognise } from './recognise.ts';
+import { isLedger, recognise } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
 /**
@@ -78,23 +77,7 @@ export class InputReader {
 
   /** Parquet files that this build uses. The store has only views of them, so rendering reads the files again. */
   get views(): InputFile[] {
-    const rows = this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
-    return [...rows, ...this.#startFiles().map(({ file }) => file)];
-  }
-
-  /** All files of starts (readStart.ts), including unchanged files. */
-  #startFiles(): StartFile[] {
-    const all = [...this.unchanged, ...[...this.read].map(([id, file]) => ({ id, file }))];
-    return all.flatMap(({ id, file }) => {
-      const form = this.formOf(id);
-      return form === 'start-outputs' || form === 'start-runes' ? [{ file, form }] : [];
-    });
-  }
-
-  /** Opens the start, if the input has one. Throws an InputError if the input has several starts. */
-  readStart(): Promise<StartRows | undefined> {
-    const isNew = [...this.read.keys()].some((id) => this.formOf(id).startsWith('start-'));
-    return readStart(this.#startFiles(), isNew, this.reading.store);
+    return this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
   }
 
   formOf(id: number): string {
@@ -156,7 +139,6 @@ export class InputReader {
       const found = await recognise(file, store, join(scratch, `${id}.plain`));
       this.#forms.set(id, found.form);
       progress.found(found.form === 'no-records' ? 0 : found.bytes);
-      if (isStart(found)) continue;
       if (found.form !== 'no-records') recognised.push({ ...found, id });
       // A `blocks.json` that a pull wrote never has records, so it is not reported as a file without records.
       else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);

@@ -17,7 +17,6 @@ import { InputReader } from './inputReader.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
 import { type Activity, makeActivity, readUnchanged } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
-import type { StartRows } from './readStart.ts';
 import type { Runes } from './runesTable.ts';
 
 /** Input that was read. Its transactions are not checked yet. */
@@ -47,8 +46,6 @@ export interface Loaded
   readonly leftOut: InputReader['leftOut'];
   /** The runes. Undefined if the runes in the state have not changed. */
   readonly runes: InputReader['joined'];
-  /** Ledger of another mirror from which the pull of the input started (readStart.ts). Undefined without a start. */
-  readonly startRows: StartRows | undefined;
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Files that were read, by file number. */
   readonly read: InputReader['read'];
@@ -115,13 +112,12 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
         'An empty mirror would answer every request with an empty list, so it is not built.',
       ]);
     }
-    const startRows = await reader.readStart();
     throwIfChanged(selection, reader);
     await selection.checkDigests();
     const outdated = [...selection.gone, ...reader.read.keys()];
     return {
       ...blocksRead,
-      ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, startRows, outdated },
+      ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, outdated },
       read: new Map(reader.read),
       readUnchanged: (blocks, all) => orChanged(selection, reader, () => readUnchanged(reader, blocks, all)),
       files: found.length,

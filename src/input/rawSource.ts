@@ -13,7 +13,7 @@ import type { RawColumn } from './cellSql.ts';
 import type { FILES } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
 import type { ReadProgress } from './inputProgress.ts';
-import type { Recognised, StartForm, TableForm } from './recognise.ts';
+import type { Recognised, TableForm } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
 /** Tables of the last build, with which a build compares the input. They are empty in a full build. */
@@ -62,7 +62,7 @@ export interface RawSource {
   readonly isView: boolean;
 }
 
-export type Numbered = Exclude<Recognised, { readonly form: StartForm }> & { readonly id: number };
+export type Numbered = Recognised & { readonly id: number };
 
 /** Groups files that one scan can read: JSON of the same form and layout, or tables of the same form and columns. */
 export const groupAlike = (files: readonly Numbered[]): Iterable<Numbered[]> =>

@@ -11,14 +11,11 @@ import {
   NODE_LEDGER_FIELDS,
   RUNE_DETAILS,
   RUNE_FIELDS,
-  START_OUTPUT_FIELDS,
-  START_RUNE_FIELDS,
 } from '../contract/fields.ts';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
 import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
 import { type LineEnd, readFiles, readParquetSchema } from '../duckdb/readFilesSql.ts';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
-import { columnsOf } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
@@ -30,14 +27,11 @@ type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
 
 export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 
-/** Forms of the files of a start (readStart.ts), which are not records. */
-export type StartForm = 'start-outputs' | 'start-runes';
-
 /**
  * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If the input has only these forms,
  * the runes table has the runes of all records, because builds omit ledger rows of unknown runes.
  */
-export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'start-outputs', 'start-runes', 'no-records'];
+export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'no-records'];
 
 /** True for the form of a ledger from an indexer's database or from a node. */
 export const isLedger = (form: string): boolean => form === 'ledger' || form === 'node-ledger';
@@ -56,13 +50,8 @@ interface Common {
   readonly bytes: number;
 }
 
-type StartTable = Common & { readonly form: StartForm };
-
-export const isStart = (found: Recognised): found is StartTable => START_FORMS.some(([form]) => form === found.form);
-
 export type Recognised =
   | (Common & { readonly form: 'activity' | 'envelope' | 'no-records'; readonly layout: JsonLayout })
-  | StartTable
   | (Common & { readonly form: TableForm; readonly columns: readonly TableColumn[] } & TableFormat);
 
 type TableFormat = { readonly format: 'parquet' } | { readonly format: 'csv'; readonly lineEnd: LineEnd };
@@ -248,8 +237,6 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
     });
     const columns = rows.map((row) => ({ name: row.column_name, type: row.column_type }));
     checkNames(common.file, await namesInParquet(common.path, store));
-    const start = recogniseStart(columns);
-    if (start !== undefined) return { ...common, form: start };
     return { ...common, form: recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
     if (!isAboutFile(error)) throw error;
@@ -297,17 +284,6 @@ const FORMS: readonly [TableForm, string, readonly Field[], (readonly Field[])?]
 /** Returns all columns that a form may have. */
 export const fieldsOf = (form: TableForm): Field[] =>
   FORMS.flatMap(([name, , required, more = []]) => (name === form ? [...required, ...more] : []));
-
-/** Forms of Parquet files that only pulls write. A file must have exactly these columns and types. */
-const START_FORMS: readonly [StartForm, readonly Field[]][] = [
-  ['start-outputs', START_OUTPUT_FIELDS],
-  ['start-runes', START_RUNE_FIELDS],
-];
-
-function recogniseStart(columns: readonly TableColumn[]): StartForm | undefined {
-  const found = JSON.stringify(columns.map(({ name, type }) => [name, type]));
-  return START_FORMS.find(([, fields]) => JSON.stringify(Object.entries(columnsOf(fields))) === found)?.[0];
-}
 
 function recogniseTable(file: InputFile, columns: readonly TableColumn[]): TableForm {
   const names = new Set(columns.map((c) => c.name));

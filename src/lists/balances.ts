@@ -28,7 +28,7 @@ import { type DocumentLevel, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { renderEnvelope } from '../pages/envelope.ts';
-import type { FurtherRequest, Unanswerable } from '../pages/optionalEndpoints.ts';
+import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { isNamed, runeKey } from './etchings.ts';
 import { lookUpName } from './names.ts';
@@ -118,10 +118,9 @@ export function compareAddresses(a: string, b: string): number {
 type Lists = ListTables & { readonly balances: BalanceTables };
 
 /**
- * Returns the response body; undefined for an unknown holder. Returns a reason if the mirror cannot tell whether the
- * address was a holder, because it lacks older blocks. Rejects with an ArchiveError for damaged files.
+ * Returns the response body; undefined for an unknown holder. Rejects with an ArchiveError for damaged files.
  */
-export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | Unanswerable | undefined> {
+export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | undefined> {
   const { lists } = archive.root;
   if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
   const { rune, address, window } = request;
@@ -186,12 +185,7 @@ async function balancesOf(address: string, window: Window, { balances, page }: L
 const ascii = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-async function holderOf(
-  rune: string,
-  address: string,
-  { balances, names, start }: Lists,
-  archive: Archive,
-): Promise<string | Unanswerable | undefined> {
+async function holderOf(rune: string, address: string, { balances, names }: Lists, archive: Archive): Promise<string | undefined> {
   const key = keyOfAddress(address);
   const runes = await lookUpName(archive, names, rune);
   const ordinals = runes.map(({ ordinal }) => ordinal);
@@ -214,12 +208,7 @@ async function holderOf(
       return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
     }
   }
-  // A mirror with a start (ListTables) does not know who held a rune before the start's block. So if the rune was
-  // etched at or below that block, the mirror cannot tell whether the address was a holder before.
-  if (start === undefined || !runes.some(({ id }) => Number.parseInt(id, 10) <= start.height)) return undefined;
-  return {
-    reason: `this mirror does not know former holders before block ${start.height + 1}: after that block, the address had none of the rune`,
-  };
+  return undefined;
 }
 
 interface RuneDocument extends ListDocument<Holder> {

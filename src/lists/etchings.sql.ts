@@ -15,12 +15,10 @@ import type { Etchings, EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { ChangedRunes } from '../engine/state/updateState.ts';
 import type { DocumentLevel } from '../format/levels.ts';
-import type { StartRows } from '../input/readStart.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { type RuneName, runeNameText } from './allRuneNames.ts';
 import { type Etching, renderEtching } from './etchings.ts';
-import { startCounts } from './startRows.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`); undefined for a build without etchings. */
 export interface EtchingChange {
@@ -79,7 +77,6 @@ function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: E
 export interface EtchingForm {
   readonly etchings: EtchingTable;
   readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
-  readonly start: StartRows | undefined;
   readonly dialect: Dialect;
   /** True if the object `supply` of an etching has the numbers and amounts of mints and burns. */
   readonly hasCounts: boolean;
@@ -110,7 +107,7 @@ const ROW_BYTES = 6000;
 async function* renderEtchings(
   changed: Table<typeof CHANGED>,
   tip: number,
-  { state, start, hasCounts, dialect, limits }: EtchingForm,
+  { state, hasCounts, dialect, limits }: EtchingForm,
   store: Store,
 ): AsyncGenerator<StoredDocument> {
   // Subtracts the counts of the blocks above `tip` from the counts of all blocks. This is fast for the newest levels,
@@ -120,7 +117,6 @@ async function* renderEtchings(
     `SELECT * FROM ${state.runeCounts} WHERE ${isIn}`,
     asCounts(`${state.blockRunes} WHERE block_height > ${tip} AND ${isIn}`, -1),
   ];
-  if (start !== undefined) counts.push(`${startCounts(start)} WHERE ${isIn}`);
   const byDecimals = summedCounts(counts.join(' UNION ALL BY NAME '), ['rune_id', 'decimals']);
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most

@@ -1,6 +1,6 @@
 /** Parses the JSON of etchings that lists/etchings.ts renders, for verification. */
 import type { Dialect } from '../pages/mirrorOptions.ts';
-import type { Counts, Etching, Term } from './etchings.ts';
+import type { Etching, Term } from './etchings.ts';
 
 interface Fields extends Omit<Etching, 'counts' | 'premine'> {
   readonly mint_terms: { readonly amount: string | null; readonly cap: string | null };
@@ -35,22 +35,6 @@ export function parseEtching(text: string, dialect: Dialect): Omit<Etching, 'cou
     tx_id: unprefixed(location.tx_id),
   };
 }
-
-/** Parses the counts of an etching. Throws for an etching without counts. */
-export function parseCounts(text: string): Counts {
-  const { supply } = JSON.parse(text) as { supply: Record<'total_mints' | 'total_burns' | 'minted' | 'burned', string> };
-  const units = (amount: string) => BigInt(amount.replace('.', ''));
-  return {
-    mints: Number(supply.total_mints),
-    burns: Number(supply.total_burns),
-    minted: units(supply.minted),
-    burned: units(supply.burned),
-  };
-}
-
-/** Returns the minted amount of a rune in smallest units: every mint has the amount of the rune's terms. */
-export const mintedUnits = ({ terms_amount }: Pick<Etching, 'terms_amount'>, mints: number): bigint =>
-  BigInt(mints) * BigInt(terms_amount ?? 0);
 
 const unitsOf = (amount: string | null): Term => (amount === null ? null : BigInt(amount.replace('.', '')).toString());
 

@@ -5,13 +5,11 @@
 import { isWithin } from '../duckdb/blockRanges.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
-import { columns, type TableWith } from '../duckdb/table.ts';
 import { type BlockInput, keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
 import { addLines, type LevelForm, linesIn } from '../engine/archive/makeLevels.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
-import type { StartRows } from '../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../input/recognise.ts';
 import { unitsOf } from './balanceChanges.sql.ts';
 import { joinRunes } from './outputRows.sql.ts';
@@ -21,7 +19,7 @@ import { SPENT } from './unspentOutputs.ts';
 /** True when the input has all spent outputs, because all its ledgers are from a node, or because no block has records. */
 export async function knowsSpent(state: StateTables, store: Store): Promise<boolean> {
   const { others, nodes, blocks } = await store.row(
-    `SELECT (SELECT count(*) FROM ${state.blocks}) AS blocks,  count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form IN ('node-ledger', 'start-outputs')) AS nodes
+    `SELECT (SELECT count(*) FROM ${state.blocks}) AS blocks,  count(*) FILTER (form = 'ledger' OR form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
      FROM ${state.files}`,
     { others: int, nodes: int, blocks: int },
   );
@@ -36,13 +34,6 @@ interface OutputForm extends LevelForm<OutputKind> {
   readonly state: StateTables;
   /** The blocks of all levels that are not kept. */
   readonly read: BlockInput;
-  /** The start (input/readStart.ts) of the data; undefined if the data has all blocks. */
-  readonly start: StartRows | undefined;
-  /**
-   * SQL that selects the unspent outputs of the start (startRows.sql.ts). Undefined without a start, or if a kept level
-   * already has these outputs.
-   */
-  readonly added: string | undefined;
 }
 
 /** Writes the levels (format/levels.ts) that changed since the last build, and returns all levels. */
@@ -50,7 +41,6 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
   const { old, scratch, limits, writer, state } = form;
   const before = old?.root.lists?.outputs;
   await listReceived(form, store);
-  const blocks = await blocksOf(form, store);
   const known = plans.flatMap((plan) => (plan.isKept ? (keptLevel(plan, before?.outputs) ?? []) : []));
   const lists = await AddressOutputs.begin(
     { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
@@ -69,10 +59,10 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
         CREATE OR REPLACE TEMP TABLE spent_below ("output" VARCHAR, address VARCHAR)`);
       for await (const part of rowParts({ rows: outputsIn(plan, form), key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
         await selectOutputs(part, store);
-        await addLines(outputs, linesIn(store.stream(outputLines(blocks, form)), joinRows));
+        await addLines(outputs, linesIn(store.stream(outputLines(form)), joinRows));
         await store.run('INSERT INTO made_outputs FROM part_made; INSERT INTO spent_below FROM part_spent');
       }
-      level = { outputs: await outputs.finish(plan), ...(await lists.write(plan, addressRows(plan === plans[0], blocks, form))) };
+      level = { outputs: await outputs.finish(plan), ...(await lists.write(plan, addressRows(plan === plans[0], form))) };
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
@@ -81,10 +71,10 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
 }
 
 /** Creates the view `received`: the runes that outputs received, even if the outputs are now spent. */
-const listReceived = ({ read: { kept }, added }: OutputForm, store: Store): Promise<void> =>
+const listReceived = ({ read: { kept } }: OutputForm, store: Store): Promise<void> =>
   store.run(`CREATE OR REPLACE TEMP VIEW received AS
     SELECT block_height, tx_id || ':' || vout AS "output", tx_index, "timestamp", address, rune_id, amount
-    FROM ${kept} WHERE operation = 'receive' AND vout IS NOT NULL ${added === undefined ? '' : `UNION ALL BY NAME ${added}`}`);
+    FROM ${kept} WHERE operation = 'receive' AND vout IS NOT NULL`);
 
 /** Returns SQL that selects the outputs that the blocks of a level make, a row for each rune, and those that they spend. */
 const outputsIn = (plan: LevelPlan, { read: { spent } }: OutputForm): string =>
@@ -111,21 +101,6 @@ const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json
 /** SQL expression of an amount in smallest units, without leading zeros. */
 const UNITS = `coalesce(nullif(ltrim(${unitsOf('amount', 'divisibility')}, '0'), ''), '0')`;
 
-type Blocks = TableWith<'block_height' | 'block_hash'>;
-
-/**
- * Returns the blocks in which outputs were made. With a start, puts these blocks into a table, because DuckDB knows the
- * number of rows in a table. Otherwise DuckDB could keep all outputs in memory to join them with these few blocks.
- */
-const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: Store): Promise<Blocks> =>
-  start === undefined || added === undefined
-    ? blocks
-    : store.table(
-        'output_blocks',
-        columns('block_height BIGINT, block_hash VARCHAR'),
-        `SELECT block_height, block_hash FROM ${blocks} UNION SELECT block_height, block_hash FROM ${start.outputs}`,
-      );
-
 /**
  * Returns SQL that selects the records of made outputs: output, address, height, place as JSON without brackets, number
  * and id of the rune, and the rune as JSON. The SQL does not aggregate the rows of an output, because that would need
@@ -133,8 +108,7 @@ const blocksOf = async ({ start, added, state: { blocks } }: OutputForm, store: 
  */
 const recordsOf = (
   made: 'part_made' | 'made_outputs',
-  blocks: Blocks,
-  { state: { runes } }: Pick<OutputForm, 'state'>,
+  { state: { blocks, runes } }: Pick<OutputForm, 'state'>,
 ): string => `SELECT "output", address, block_height AS height,
     block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
     number, id, ${RUNE} || ',"' || ${UNITS} || '"]' AS rune
@@ -142,10 +116,10 @@ const recordsOf = (
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
 /** Returns SQL that selects the lines of the documents of `part_made` and `part_spent`, sorted. */
-const outputLines = (blocks: Blocks, form: OutputForm): string =>
+const outputLines = (form: OutputForm): string =>
   `SELECT "output" || chr(9) || head || rune || chr(10) FROM (FROM (
       SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, chr(9) || rune AS rune
-      FROM (${recordsOf('part_made', blocks, form)})
+      FROM (${recordsOf('part_made', form)})
       UNION ALL SELECT "output", '${SPENT}', -1, '', '' FROM part_spent) ORDER BY "output", number, id)`;
 
 /** Joins the rows of an output into its values. */
@@ -155,8 +129,8 @@ const joinRows = (rows: readonly (readonly string[])[]): string[] => [
 ];
 
 /** Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it. */
-const addressRows = (isLowest: boolean, blocks: Blocks, form: OutputForm): LevelRows => ({
+const addressRows = (isLowest: boolean, form: OutputForm): LevelRows => ({
   made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, '["' || "output" || '",' || place || ',' || rune || ']' AS text, number, id
-    FROM (${recordsOf('made_outputs', blocks, form)}) WHERE address IS NOT NULL`,
+    FROM (${recordsOf('made_outputs', form)}) WHERE address IS NOT NULL`,
   removed: `SELECT url_encode(address) AS key, "output" FROM spent_below WHERE address IS NOT NULL AND ${!isLowest}`,
 });

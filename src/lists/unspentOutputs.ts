@@ -46,7 +46,7 @@ export const SPENT = '"spent"';
 type OutputRune = readonly [id: string, number: number, name: string, spacedName: string, divisibility: number, units: string];
 
 /** Location in the chain where an output was made. Hashes have 64 hex digits and no prefix. */
-export type OutputPlace = readonly [height: number, blockHash: string, txIndex: number, timestamp: number];
+type OutputPlace = readonly [height: number, blockHash: string, txIndex: number, timestamp: number];
 
 export interface UnspentOutput {
   /** `txid:vout`. */
@@ -159,8 +159,7 @@ type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOu
 
 /**
  * State of an output after the highest block. `none`: no output with this outpoint holds runes. `neverHeld` is false if
- * it may have held some before: its transaction has too many records to read, or may be in a block up to the start of
- * the mirror, whose records the mirror does not have.
+ * it may have held some before, because its transaction has too many records to read.
  */
 export type OutputState = KnownOutput | { readonly kind: 'none'; readonly neverHeld: boolean };
 
@@ -186,7 +185,7 @@ export async function findOutputs(
   const found = new Map<string, OutputState>();
   const read = async ([txId, wanted]: readonly [string, readonly string[]]) => {
     const { total, records } = await readTransaction(txId);
-    const hasAll = total === records.length && (total > 0 || archive.root.lists?.start === undefined);
+    const hasAll = total === records.length;
     const receives = hasAll ? orDamaged(() => records.map(parseRecord).filter(isReceive)) : [];
     for (const output of wanted) found.set(output, stateBefore(output, receives) ?? { kind: 'none', neverHeld: hasAll });
   };

@@ -32,7 +32,7 @@ export interface ArchiveFacts {
 export async function manifestOf(
   site: Site,
   siteUrl: string | undefined,
-  { sources, start }: Pick<BlocksRead, 'sources' | 'start'>,
+  { sources, network }: Pick<BlocksRead, 'sources' | 'network'>,
   archive: ArchiveFacts | undefined,
   etchings: Etchings | undefined,
   state: StateTables,
@@ -68,8 +68,7 @@ export async function manifestOf(
     records,
     ...(await leftOut(state, store)),
     ...(read.length > 0 ? { sources: read } : {}),
-    ...(archive?.lists?.ledger === undefined ? {} : { ledger: archive.lists.ledger }),
-    ...(start === undefined ? {} : { start }),
+    ...(network === undefined ? {} : { network }),
     ...listsOf(etchings, archive?.lists),
     files: files + (archive?.files ?? 0),
     bytes: bytes + (archive?.bytes ?? 0),

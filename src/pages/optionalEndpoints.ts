@@ -64,13 +64,6 @@ export interface TransactionRecords {
 export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
 
 /**
- * The reason why the mirror cannot answer: the answer depends on blocks below the mirror's lowest block.
- */
-export interface Unanswerable {
-  readonly reason: string;
-}
-
-/**
  * Returns the body of an answer. Undefined if the requested object does not exist. Rejects with an ArchiveError or a
  * MissingFileError for missing or damaged files.
  */
@@ -79,7 +72,7 @@ export type AnswerFromLists = (
   dialect: Dialect,
   archive: Archive,
   readTransaction: ReadTransaction,
-) => Promise<string | Unanswerable | undefined>;
+) => Promise<string | undefined>;
 
 /**
  * Parses the path segments below `/runes/v1`, which are still percent-encoded. Returns undefined if the path belongs to

@@ -127,7 +127,6 @@ async function answerFurther<File extends OpenFile>(
   const { part, rune, address } = request;
   if (site.listRoot === undefined) return { kind: 'refusal', status: 501, message: absentPart(part, site) };
   const body = await fromLists(site.listRoot, site, files, cache, (archive, read) => lists(request, site.dialect, archive, read));
-  if (typeof body === 'object') return { kind: 'refusal', status: 501, message: body.reason };
   // These answers change with every block, so no CDN may cache them for long.
   if (typeof body === 'string') return { kind: 'window', body, isSettled: false };
   const message = rune !== undefined && address === undefined ? NO_RUNE : NO_HOLDER;

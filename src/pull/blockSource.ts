@@ -1,5 +1,5 @@
 /** Interface between a pull and its source: a database, a server or a mirror. */
-import type { BlocksFile, LastRead, Rules, Sources, Start } from '../contract/sources.ts';
+import type { BlocksFile, LastRead, Rules, Sources } from '../contract/sources.ts';
 import type { BlockIdentity } from './blockIdentity.ts';
 import type { Heights } from './heightRange.ts';
 import type { EtchingList } from './mirror/pullEtchings.ts';
@@ -36,11 +36,6 @@ export interface Source {
   readonly tip?: LastRead | undefined;
   /** Further values from a mirror's list of rows, which `pulled/blocks.json` gets if the pull reaches `tip`. */
   readonly facts?: Pick<BlocksFile, 'network' | 'ends'>;
-  /**
-   * Block at which the mirror took over the ledger of another mirror. Undefined if the mirror read all blocks, or if
-   * the source is not a mirror.
-   */
-  readonly start?: Start | undefined;
   /** Number of heights per file, for blocks at least `confirmations` below the tip. Newer blocks get one file each. */
   readonly perFile: number;
   /**

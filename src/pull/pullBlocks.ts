@@ -124,7 +124,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   const heights = rangesOf(listPulledFiles(folder));
   if (heights.length > 0) {
     const facts = tip === undefined ? {} : source.facts;
-    updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], { tip, start: source.start, ...facts });
+    updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], { tip, ...facts });
   }
   return { ...totals, heights };
 }

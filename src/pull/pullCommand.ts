@@ -14,7 +14,7 @@ import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { RunBuild } from './node/followNode.ts';
 import type { WantedBlocks } from './planBlocks.ts';
-import { CHECKS, DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
+import { DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),
@@ -36,13 +36,6 @@ export const PULL_COMMAND: Command = {
       'Server for blocks that the node has pruned: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest. Its blocks are checked against the chain of the node.',
       { heading: 'Only with a Bitcoin Core node' },
     ),
-    flag('start-from URL', 'Starts a new folder at the ledger of this mirror, instead of reading all blocks. Several mirrors must agree.', {
-      repeatable: true,
-    }),
-    flag('check sample|all', 'Which outputs of a start to compare with the node: 15,000 random ones, or all, which takes long.', {
-      byDefault: 'sample',
-    }),
-    flag('verify-start DIR', 'Verifies the start by the input folder of another pull, which read all blocks from a node.'),
     flag('follow', 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.'),
     flag('concurrency N', 'Parallel HTTP requests.', { heading: 'Speed and retries', byDefault: '4' }),
     flag('rate N', 'HTTP requests per second; 0 for no limit.', { byDefault: String(DEFAULTS.rate) }),
@@ -99,9 +92,6 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
     pauseMs: DEFAULTS.pauseMs,
     blockSource: flags.has('block-source') ? parsePlain('block-source', flags.one('block-source'), 'https://host/api') : undefined,
-    donors: flags.has('start-from') ? flags.all('start-from').map((text) => parsePlain('start-from', text, 'https://host')) : undefined,
-    check: flags.choice('check', CHECKS),
-    history: flags.one('verify-start'),
     runBuild,
     memoryLimit,
     limits,
@@ -146,12 +136,9 @@ function buildsOf(args: readonly string[], settings: Settings, memoryLimit: stri
 /** Throws a UsageError for flags that have no effect with this source. */
 function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const isNode = from instanceof NodeUrl;
-  const unused = isNode
-    ? ['header', ...(flags.has('block-source') ? [] : ['rate'])]
-    : ['block-source', 'start-from', 'check', 'verify-start', 'follow'];
+  const unused = isNode ? ['header', ...(flags.has('block-source') ? [] : ['rate'])] : ['block-source', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined) throw new UsageError(`--${given} has an effect only if --from is ${isNode ? 'not ' : ''}a Bitcoin Core node`);
-  if (flags.has('check') && !flags.has('start-from')) throw new UsageError('--check has no use without --start-from');
   if (!flags.has('follow') && flags.positionals.length > 0)
     throw new UsageError('arguments after -- are for the builds of --follow, which is not given');
 }

@@ -1,21 +1,16 @@
 /** Options of a pull, and their defaults. Imports only types, so that --help is fast. */
 import type { ClientOptions } from './httpClient.ts';
-import type { Check } from './node/chosenOutputs.ts';
 import type { RunBuild } from './node/followNode.ts';
 import type { NodePullOptions } from './node/nodePull.ts';
 import type { PullOptions } from './pullBlocks.ts';
 
 export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
 
-export const CHECKS = ['sample', 'all'] as const satisfies readonly Check[];
-
 export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
   /** An `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
   /** Server that has the blocks which the node has pruned. */
   readonly blockSource?: URL | undefined;
-  /** Mirrors from whose ledger a new pull from a node starts, instead of reading all blocks. */
-  readonly donors?: readonly URL[] | undefined;
   /** Memory limit of the process, such as `1GB`. */
   readonly memoryLimit: string;
   /** Runs a build after each pull from a node. If given, the process pulls and builds until the signal aborts. */

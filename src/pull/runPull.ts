@@ -33,7 +33,8 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
-  const isOfBlocks = readsBlocks(request);
+  // DuckDB only writes the rows of a node's blocks, which is so little work that a second thread would mostly wait.
+  const isOfBlocks = request.from instanceof NodeUrl;
   const threads = isOfBlocks ? 1 : availableParallelism();
   const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, worker: 'pull' };
@@ -77,13 +78,6 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
 }
 
 /**
- * True if the pull only reads blocks of a node. Then DuckDB only writes their rows, which is so little work that a
- * second thread would mostly wait.
- */
-const readsBlocks = ({ from, donors, history }: PullRequest): boolean =>
-  from instanceof NodeUrl && donors === undefined && history === undefined;
-
-/**
  * Pulls from a node once, and calls `done` with the result. If `runBuild` is given, continues to pull and build each
  * new block until the signal aborts.
  */
@@ -103,9 +97,7 @@ async function pullFromNode(
   let pull: NodePull | undefined;
   try {
     node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
-    const donorClient = new Client({ ...request, headers: {}, rate: 0, onRetry });
-    const donors = request.donors?.map((donor) => ({ base: baseOf(donor), client: donorClient }));
-    pull = await NodePull.open({ ...request, folder, startFrom: donors }, node, store, log, progress).finally(() => donorClient.close());
+    pull = await NodePull.open({ ...request, folder }, node, store, log);
     const result = await pull.run(progress);
     done(result);
     if (runBuild === undefined) await pull.settle();

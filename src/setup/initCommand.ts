@@ -19,13 +19,6 @@ const QUESTIONS: readonly Question[] = [
     question: 'Where do blocks come from? A Bitcoin Core node (core:http://127.0.0.1:8332), a database or another mirror (https://host)',
   },
   {
-    ...flag('start-from URL', 'A mirror to start at, as in pull --start-from. Only for a node; then --blocks has no default.', {
-      byDefault: '',
-    }),
-    setting: 'startFrom',
-    question: 'Which mirror has the ledger to start from? A pruned node needs one. Enter to read all blocks from the node',
-  },
-  {
     ...flag('blocks RANGE', 'Heights to pull, as in pull --blocks.', { byDefault: '-1008..' }),
     setting: 'blocks',
     question: 'Which blocks? 840000.. is all of history of mainnet, -1008.. the last week',
@@ -89,23 +82,17 @@ export function writeSettings(settings: Settings): void {
 type Parse = typeof import('../cli/settingsFile.ts').parseSettings;
 
 /**
- * Returns a question's default. `blocks` has none with `startFrom`, because the other mirror sets the first block.
- */
-const defaultOf = ({ setting, byDefault = '' }: Question, { startFrom }: Settings): string =>
-  setting === 'blocks' && startFrom !== undefined ? '' : byDefault;
-
-/**
  * Adds the setting of an answer to the settings so far. Adds none for an empty answer without a default. Throws a
  * UsageError for a wrong answer.
  */
 function withAnswer(settings: Settings, one: Question, answer: string, parse: Parse): Settings {
-  const { name, setting } = one;
-  const value = answer.trim() || defaultOf(one, settings);
+  const { name, setting, byDefault = '' } = one;
+  const value = answer.trim() || byDefault;
   if (value === '' && setting === 'source') throw new UsageError('--source must be given, as in --source core:http://127.0.0.1:8332');
   if (value === '') return settings;
   if (setting === 'source') parseFrom(value, '--source');
   if (setting === 'blocks') parseWanted(value);
-  return parse(JSON.stringify({ ...settings, [setting]: setting === 'startFrom' ? [value] : value }), () => `--${name}`);
+  return parse(JSON.stringify({ ...settings, [setting]: value }), () => `--${name}`);
 }
 
 /** Returns the settings that the flags give. Throws a UsageError for a wrong value. */
@@ -116,15 +103,13 @@ function fromFlags(flags: Flags, parse: Parse): Settings {
 }
 
 /**
- * Asks all questions that fit the source, each until its answer is valid. `question` shows a text and resolves to the
+ * Asks all questions, each until its answer is valid. `question` shows a text and resolves to the
  * answer.
  */
 export async function ask(question: (text: string) => Promise<string>, parse: Parse): Promise<Settings> {
   let settings: Settings = {};
   for (const one of QUESTIONS) {
-    if (one.setting === 'startFrom' && settings.source?.startsWith('core:') !== true) continue;
-    const byDefault = defaultOf(one, settings);
-    const text = `${one.question}${byDefault ? ` [${byDefault}]` : ''}: `;
+    const text = `${one.question}${one.byDefault ? ` [${one.byDefault}]` : ''}: `;
     let hint = '';
     for (let isRight = false; !isRight; ) {
       try {

@@ -24,14 +24,11 @@ function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest):
 }
 
 /**
- * Returns the name of the network; undefined if it is unknown. A manifest names its network only if it has a digest of
- * the ledger. Any other mirror counts as one of mainnet if it has no block below the first block with runes on mainnet.
- * Mirrors of test networks have lower blocks.
+ * Returns the name of the network; undefined if it is unknown. A mirror whose manifest does not name it counts as one of
+ * mainnet if it has no block below the first block with runes on mainnet. Mirrors of test networks have lower blocks.
  */
-function networkOf({ ledger, heights: [lowest] }: Manifest): string | undefined {
-  if (ledger === undefined) return lowest !== undefined && lowest[0] >= NETWORKS.main.firstHeight ? 'main' : undefined;
-  return Object.keys(NETWORKS).find((name) => name === ledger.network);
-}
+const networkOf = ({ network, heights: [lowest] }: Manifest): string | undefined =>
+  network ?? (lowest !== undefined && lowest[0] >= NETWORKS.main.firstHeight ? 'main' : undefined);
 
 /** Note on the page of a mirror that has the sample's data. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';

@@ -13,7 +13,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { z } from 'zod';
 import { hex64, misfitOf } from '../contract/schemas.ts';
-import { type Start, start as startSchema } from '../contract/sources.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
 import { codeOf, messageOf } from '../errors.ts';
@@ -23,7 +22,7 @@ import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedg
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
 import { Journal } from './journal.ts';
-import { readOutput, unpackOutputs } from './outputBytes.ts';
+import { readOutput } from './outputBytes.ts';
 import { checksum, DamagedStateError, OtherFormatError } from './readChecked.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
@@ -45,7 +44,6 @@ const stateFile = z.strictObject({
     .regex(/^mints-[0-9]+\.txt$/)
     .optional(),
   journal: z.string().regex(/^journal-(?:none|[0-9]+)\.log$/),
-  start: startSchema.optional(),
 });
 type StateFile = z.infer<typeof stateFile>;
 
@@ -71,54 +69,6 @@ export interface LedgerOptions {
 }
 
 type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
-
-/** Ledger as of block `start`, as another mirror published it. */
-export interface StartedLedger {
-  readonly folder: string;
-  readonly network: string;
-  readonly start: Start;
-  /** First height whose rows are written. */
-  readonly rowsFrom: number;
-  /** All unspent outputs with runes, in any order, as `packOutput` writes them. */
-  readonly outputs: AsyncIterable<Uint8Array>;
-  readonly mints: ReadonlyMap<RuneId, number>;
-  readonly limits: Pick<WorkLimits, 'sortedPageBytes' | 'startOutputs'>;
-}
-
-/**
- * Writes a ledger as if all blocks up to `start` had been read and settled. Returns the last step, which writes
- * `state.json`. Without this file there is no ledger, and the next call overwrites the other files.
- */
-export async function startLedger({ folder, network, start, rowsFrom, outputs, mints, limits }: StartedLedger): Promise<() => void> {
-  const { height, hash } = start;
-  mkdirSync(folder, { recursive: true });
-  const parts: SortedFile[] = [];
-  let table = new ChangeTable();
-  const endPart = async () => {
-    const path = join(folder, `part-${parts.length}.sorted`);
-    await writeSortedFile(path, table.sorted(), table.count, limits);
-    parts.push(new SortedFile(path));
-    table = new ChangeTable();
-  };
-  const name = `outputs-0-${height}.sorted`;
-  try {
-    for await (const bytes of outputs) {
-      unpackOutputs(bytes, (at, value) => table.create(bytes, at, value));
-      if (exceeds(limits, 'startOutputs', table.count)) await endPart();
-    }
-    await endPart();
-    const most = parts.reduce((sum, { entries }) => sum + entries, 0);
-    await writeSortedFile(join(folder, name), merged(parts, true), most, limits);
-  } finally {
-    for (const part of parts) part.close();
-  }
-  writeMints(join(folder, `mints-${height}.txt`), mints);
-  const journal = `journal-${height}.log`;
-  Journal.create(join(folder, journal)).close();
-  syncFolder(folder);
-  const files = { outputs: [name], mints: `mints-${height}.txt`, journal };
-  return () => writeState(folder, { format: FORMAT, network, rows_from: rowsFrom, base: height, base_hash: hash, ...files, start });
-}
 
 export class DiskLedger implements Ledger {
   readonly #folder: string;
@@ -175,17 +125,6 @@ export class DiskLedger implements Ledger {
   /** Returns the hash of the block at a height. Undefined below `base`, above the last block, and before any block. */
   hashAt(height: number): string | undefined {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
-  }
-
-  /** Block whose ledger was taken from other mirrors (contract/sources.ts). Undefined if all blocks were read. */
-  get start(): Start | undefined {
-    return this.#state.start;
-  }
-
-  /** Stores `start` after a check has given it a new class (contract/sources.ts). */
-  setStart(start: Start): void {
-    this.#state = { ...this.#state, start };
-    writeState(this.#folder, this.#state);
   }
 
   get network(): string {
@@ -373,9 +312,6 @@ export function readState(folder: string): StateFile | undefined {
     throw new DamagedStateError(`${path} cannot be read: ${error instanceof z.ZodError ? misfitOf(error) : messageOf(error)}`);
   }
 }
-
-/** Removes the state of a folder, so that it has no ledger. The next ledger in the folder removes the other files. */
-export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
 

@@ -1,6 +1,5 @@
 /** Encodes and decodes an unspent output: its script and its balances. */
-import { copyOf, type LentBytes, lend, peek, uint32At } from '../runes/bytes.ts';
-import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
+import { copyOf, type LentBytes, lend, peek } from '../runes/bytes.ts';
 import type { RuneOutput } from '../runes/unspentLedger.ts';
 
 /** Maximum length of an encoded integer, in bytes: 128 bits in groups of 7. */
@@ -133,25 +132,6 @@ export function writeOutput(writer: ByteWriter, { script, balances }: RuneOutput
     writer.integer(rune - before);
     writer.amount(amount);
     before = rune;
-  }
-}
-
-/** Appends an output with its outpoint (36 bytes) and the length of the rest (4 bytes), for `unpackOutputs`. */
-export function packOutput(writer: ByteWriter, outpoint: Uint8Array, output: RuneOutput): void {
-  writer.put(outpoint);
-  writer.uint32(0);
-  const at = writer.length;
-  writeOutput(writer, output);
-  writer.bytes.writeUInt32LE(writer.length - at, at - 4);
-}
-
-/** Calls `each` with the offset of each outpoint in `bytes`, and with the output's bytes. */
-export function unpackOutputs(bytes: Uint8Array, each: (at: number, value: LentBytes) => void): void {
-  for (let at = 0; at < bytes.length; ) {
-    const from = at + OUTPOINT_BYTES + 4;
-    const to = from + uint32At(bytes, from - 4);
-    each(at, lend(bytes, from, to));
-    at = to;
   }
 }
 

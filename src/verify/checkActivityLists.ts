@@ -54,7 +54,7 @@ export class ActivityVerification {
     const { site, blocks, findings, lists, rootPath } = check;
     const lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
     if (lists.tip !== site.tip || lists.lowest !== lowest) findings.add(`${rootPath} has lists of other blocks than the manifest`);
-    this.#levels = levelRanges(site.tip, lists, lowest, lists.start?.height).map((range) => ({
+    this.#levels = levelRanges(site.tip, lists, lowest).map((range) => ({
       ...range,
       begin: 0,
       pointers: new Fingerprints(),

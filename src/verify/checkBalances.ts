@@ -28,7 +28,7 @@ export async function verifyBalances(
   const runes = await readRunes(check, etchings);
   const from = { records, runes, etchings: await orderEtchings(runes, site.tip, store) };
   const limits = { ...check.limits, listPage: lists.page, listLevels: lists };
-  const plans = levelRanges(lists.tip, lists, lists.lowest, lists.start?.height).map((range) => ({ ...range, isKept: false }));
+  const plans = levelRanges(lists.tip, lists, lists.lowest).map((range) => ({ ...range, isKept: false }));
   const before = findings.count;
   const writer = comparedLevels(WHAT, balances, check);
   const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer, ...from }, store);

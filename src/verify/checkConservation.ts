@@ -49,12 +49,6 @@ export class TransactionsVerification {
     return new TransactionsVerification(verification, await etchings?.premines());
   }
 
-  /** Counts the units that scripts without an address have in the outputs of the start (storedOutputs.ts). */
-  begin(received: readonly Activity[]): void {
-    for (const { rune, address, amount = '0' } of received)
-      if (address === undefined) this.#unaddressed.set(rune.id, (this.#unaddressed.get(rune.id) ?? 0n) + BigInt(amount.replace('.', '')));
-  }
-
   /** Adds the records of a block, in served order. */
   add(_height: number, records: readonly Activity[]): void {
     let [txId, moves] = ['', new Map<string, Moves>()];

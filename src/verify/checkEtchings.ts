@@ -14,7 +14,7 @@ import { levelRanges } from '../format/levels.ts';
 import type { EtchingTables } from '../format/listTables.ts';
 import { runeNameText } from '../lists/allRuneNames.ts';
 import { type Etching, renderEtching, runeKey } from '../lists/etchings.ts';
-import { mintedUnits, parseCounts, parseEtching } from '../lists/parseEtching.ts';
+import { parseEtching } from '../lists/parseEtching.ts';
 import type { NamedRune } from '../lists/searchFiles.ts';
 import type { Activity } from './checkBlock.ts';
 import { addNames, checkLists, type ExpectedEntries, Fingerprints, levelAt, namesOf } from './checkTables.ts';
@@ -40,9 +40,8 @@ export class EtchingsVerification {
     private readonly check: ListsCheck,
     private readonly etchings: EtchingTables,
   ) {
-    const ranges = levelRanges(check.site.tip, check.lists, undefined, check.lists.start?.height);
+    const ranges = levelRanges(check.site.tip, check.lists);
     this.#levels = ranges.map((range) => ({ ...range, entries: new Fingerprints(), supplies: new Map() }));
-    this.#begin();
   }
 
   /** Returns undefined for a build without etchings. */
@@ -52,25 +51,6 @@ export class EtchingsVerification {
     if (hasEtchings !== (etchings !== undefined))
       verification.findings.add('the manifest and the root of the archive differ in whether there are etchings');
     return hasEtchings && check !== undefined && etchings !== undefined ? new EtchingsVerification(check, etchings) : undefined;
-  }
-
-  /**
-   * Adds the mints and burns up to the start (storedOutputs.ts), from the etchings in the ledger of the start. The
-   * check of this ledger's digest covers these counts (checkLedgerDigest.ts).
-   */
-  #begin(): void {
-    const { archive, lists, site } = this.check;
-    const level = this.etchings.levels.find(({ last }) => last === lists.start?.height);
-    try {
-      for (const { values } of level === undefined ? [] : documentsOf(archive, level)) {
-        const [json = ''] = values;
-        const { id, ...etching } = parseEtching(json, site.dialect);
-        const counts = parseCounts(json);
-        this.#levels[0]?.supplies.set(id, { ...counts, minted: mintedUnits(etching, counts.mints), decimals: undefined });
-      }
-    } catch {
-      // Ignores a damaged etching, because `finish` reports it.
-    }
   }
 
   /**
@@ -127,7 +107,7 @@ export class EtchingsVerification {
     const hasCounts = facts?.counts === true;
     const writer = comparedLevels(WHAT, this.etchings, this.check);
     const levels = this.#levels.map((level) => ({ ...level, etchings: writer('levels', level), runes: writer('runes', level) }));
-    const list = new EtchingList(this.check, lists.start?.height);
+    const list = new EtchingList(this.check);
     for await (const etching of this.all()) {
       const key = runeKey(list.count);
       const own = levelAt(levels, etching.block_height);
@@ -213,11 +193,7 @@ class EtchingList {
   #hasBlocks = true;
   #lowest: number;
 
-  constructor(
-    private readonly verification: Verification,
-    /** Height of the start (storedOutputs.ts); -1 without a start. */
-    private readonly start: number = -1,
-  ) {
+  constructor(private readonly verification: Verification) {
     this.#heights = new Set(verification.blocks.map(({ height }) => height));
     this.#lowest = verification.site.tip;
   }
@@ -239,7 +215,7 @@ class EtchingList {
     this.#last = etching;
     this.ids.add(id);
     this.#hasFirst ||= number === 0;
-    this.#hasBlocks &&= height <= this.start || this.#heights.has(height);
+    this.#hasBlocks &&= this.#heights.has(height);
     this.#lowest = Math.min(this.#lowest, height);
   }
 
@@ -254,8 +230,6 @@ class EtchingList {
     const isEmpty = blocks.length === 0 && read.some(([from, to]) => from === 0 && to >= site.tip);
     if (!(this.#hasFirst || isEmpty) || !this.#hasBlocks) return false;
     const first = read[0]?.[0];
-    // The counts of the start include the records up to its block, so the build must not have records of these blocks.
-    if (this.start >= 0 && (first !== this.start + 1 || (blocks[0]?.height ?? first) < first)) return false;
     if (first === undefined) return true;
     const low = Math.max(first, this.#lowest);
     const known = joinRuns([...read, ...blocks.map(({ height }): [number, number] => [height, height])]);

@@ -150,7 +150,7 @@ async function readOutputs({ scratch, store, archive }: ArchiveCheck, { outputs 
 async function verifyAddresses(check: ListsCheck, outputs: OutputTables, limits: Limits): Promise<void> {
   const { findings, scratch, store, lists, rootPath } = check;
   const before = findings.count;
-  const ranges = levelRanges(lists.tip, lists, lists.lowest, lists.start?.height);
+  const ranges = levelRanges(lists.tip, lists, lists.lowest);
   const { addresses: found, starts } = outputs;
   const writer = comparedLevels(WHAT, outputs, check);
   const heights = 'SELECT "output", height AS block_height FROM read_values';

@@ -46,12 +46,6 @@ export interface ComparedLists {
   readonly faults: ReadonlyMap<number, string>;
 }
 
-/**
- * The list whose documents refer to pages of lower levels. The lower levels depend on the block at which the mirror
- * starts, so the content of a level depends on this block, too.
- */
-const BY_PAGE = 'outputs of addresses';
-
 /** The lists that are stored as documents. All other lists follow from these lists and from the blocks. */
 const LISTS: Readonly<Record<string, (lists: ListTables) => readonly DocumentLevel[] | undefined>> = {
   etchings: ({ etchings }) => etchings?.levels,
@@ -59,7 +53,7 @@ const LISTS: Readonly<Record<string, (lists: ListTables) => readonly DocumentLev
   balances: ({ balances }) => balances?.addresses,
   holders: ({ balances }) => balances?.holders,
   outputs: ({ outputs }) => outputs?.outputs,
-  [BY_PAGE]: ({ outputs }) => outputs?.addresses,
+  'outputs of addresses': ({ outputs }) => outputs?.addresses,
 };
 
 /** The lists whose levels begin at height 0 in every mirror, even in a mirror of the last N blocks. */
@@ -70,12 +64,10 @@ interface OpenedLevel {
   /** Undefined if no list has changed in the blocks of the level. */
   readonly level: DocumentLevel | undefined;
   readonly archive: Archive;
-  /** Height of the start (contract/sources.ts) on which the content depends. -1 if it does not depend on a start. */
-  readonly below: number;
 }
 
 /**
- * Compares levels of equal heights. Skips mirrors whose lists have another dialect, page size or start than the lists
+ * Compares levels of equal heights. Skips mirrors whose lists have another dialect or page size than the lists
  * of the first mirror with lists. Rejects with an ArchiveError if a file is missing or damaged.
  */
 export async function compareLists(mirrors: readonly ListedMirror[]): Promise<ComparedLists> {
@@ -100,11 +92,10 @@ export async function compareLists(mirrors: readonly ListedMirror[]): Promise<Co
   for (const [list, levelsOf] of Object.entries(LISTS)) {
     const levels = opened.flatMap(({ lists, ranges, ...one }) => {
       const found = levelsOf(lists);
-      const below = list === BY_PAGE ? (lists.start?.height ?? -1) : -1;
       const at = (range: LevelRange) => found?.find((level) => isSame(level, range));
-      return found === undefined ? [] : ranges(list).map((range) => ({ ...one, range, level: at(range), below }));
+      return found === undefined ? [] : ranges(list).map((range) => ({ ...one, range, level: at(range) }));
     });
-    for (const equalRanges of groupBy(levels, ({ range, below }) => `${range.first} ${range.last} ${below}`).values()) {
+    for (const equalRanges of groupBy(levels, ({ range }) => `${range.first} ${range.last}`).values()) {
       const [one] = equalRanges;
       if (one === undefined || equalRanges.every(({ level }) => level === undefined)) continue;
       const { range } = one;
@@ -125,7 +116,7 @@ const isSame = (a: LevelRange, b: LevelRange): boolean => a.first === b.first &&
 interface OpenedLists {
   readonly archive: Archive;
   readonly lists: ListTables;
-  /** Only lists with the same `form` can be compared: dialect, page size and start. */
+  /** Only lists with the same `form` can be compared: dialect and page size. */
   readonly form: string;
   readonly steps: string;
   /** Returns the ranges that the levels of a list must have. */
@@ -141,7 +132,7 @@ async function openLists({ manifest, blocks, files }: ListedMirror): Promise<Ope
   const lists = archive?.root.lists;
   if (archive === undefined || lists === undefined) return undefined;
   const lowest = layout === 'files' && lists.activity !== undefined ? (blocks[0]?.height ?? 0) : undefined;
-  const [ofEtchings, others] = [undefined, lowest].map((from) => levelRanges(tip, lists, from, lists.start?.height));
+  const [ofEtchings, others] = [undefined, lowest].map((from) => levelRanges(tip, lists, from));
   const ranges = (list: string) => (ETCHING_LISTS.includes(list) ? ofEtchings : others) ?? [];
   const { etchings, balances, holders, outputs } = manifest.lists ?? {};
   const has = [etchings, balances, holders, outputs].map((part) => part !== undefined);
@@ -151,7 +142,7 @@ async function openLists({ manifest, blocks, files }: ListedMirror): Promise<Ope
       : has.join() !== [lists.etchings, lists.balances, lists.balances, lists.outputs].map((part) => part !== undefined).join()
         ? 'has other lists than its manifest says'
         : undefined;
-  const [form, steps] = [`${dialect} ${lists.page} ${manifest.start?.height ?? 'all blocks'}`, `${lists.steps} ${lists.unsettled}`];
+  const [form, steps] = [`${dialect} ${lists.page}`, `${lists.steps} ${lists.unsettled}`];
   return { archive, lists, form, steps, ranges, fault };
 }
 

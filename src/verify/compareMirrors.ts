@@ -71,7 +71,7 @@ export const filesIn = (root: string): ArchiveFiles => ({
 
 /**
  * Compares the blocks and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a
- * difference in a list, in a digest of a ledger, or in a block that all mirrors have. The error says which mirrors
+ * difference in a list, or in a block that all mirrors have. The error says which mirrors
  * agree, and in which blocks they differ.
  */
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
@@ -84,23 +84,21 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   }
   if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
   const lists = await compareLists(mirrors);
-  const ledgers = compareLedgers(mirrors, names);
-  if (lists.different.length > 0 || lists.faults.size > 0 || ledgers.different.length > 0) {
+  if (lists.different.length > 0 || lists.faults.size > 0) {
     const levels = [
       ...[...lists.faults].map(([i, fault]) => `${names[i]} ${fault}`),
       ...lists.different.map(
         ({ list, range, contents }) => `${list}, blocks ${range.first} to ${range.last}: ${groupsOf(names, (i) => contents.get(i))}`,
       ),
     ];
-    const what = levels.length > 0 ? 'lists' : 'ledgers';
-    throw new VerificationError(`${all} have the same blocks, but differ in their ${what}`, [...levels, ...ledgers.different]);
+    throw new VerificationError(`${all} have the same blocks, but differ in their lists`, levels);
   }
   const listed = sayCompared(lists, names);
   const isWhole = details.length === 0;
   const found = isWhole
     ? `have the same data: digest ${mirrors[0]?.manifest.digest}.`
     : `agree in the ${count(common.length, 'block')} that all of them have.`;
-  log.info('compared', [`${all} ${found}`, ...details, ...listed, ...ledgers.equal].join('\n  '), {
+  log.info('compared', [`${all} ${found}`, ...details, ...listed].join('\n  '), {
     mirrors: names,
     different: 0,
     common: common.length,
@@ -117,27 +115,6 @@ function sayCompared({ compared, lists, alone }: ComparedLists, names: readonly 
     ),
   );
   return [...equal, ...others.map((i) => `not compared: the lists of ${names[i]}, which has none, or in another form`), ...levels];
-}
-
-/**
- * Compares the digests of ledgers, including the ledgers of starts, after each block for which several mirrors have a
- * digest. Returns texts that say which mirrors agree.
- */
-function compareLedgers(
-  mirrors: readonly Compared[],
-  names: readonly string[],
-): { readonly equal: string[]; readonly different: string[] } {
-  const points = mirrors.map(({ manifest: { ledger, start } }) => {
-    const known = [start, ledger?.lower, ledger].filter((point) => point !== undefined);
-    return new Map(known.map(({ height, hash, digest }) => [height, `${hash} ${digest}`]));
-  });
-  const result = { equal: [] as string[], different: [] as string[] };
-  for (const height of [...new Set(points.flatMap((known) => [...known.keys()]))].sort((a, b) => a - b)) {
-    const found = points.flatMap((known) => known.get(height) ?? []);
-    const text = `ledger after block ${height}: ${groupsOf(names, (i) => points[i]?.get(height))}`;
-    if (found.length > 1) result[new Set(found).size > 1 ? 'different' : 'equal'].push(text);
-  }
-  return result;
 }
 
 interface ComparedBlocks {

@@ -31,7 +31,6 @@ import { readBlock } from './checkBlock.ts';
 import { ChangesVerification } from './checkChanges.ts';
 import { TransactionsVerification, type Unbalanced, verifySums } from './checkConservation.ts';
 import { EtchingsVerification } from './checkEtchings.ts';
-import { verifyLedger } from './checkLedgerDigest.ts';
 import { checkNote } from './checkNote.ts';
 import { verifyRows } from './checkRows.ts';
 import { Recount } from './checkStats.ts';
@@ -39,7 +38,6 @@ import { verifySpentInRows } from './checkUnspentOutputs.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding, orLaterFinding } from './findings.ts';
 import { RecordTables } from './recordTables.ts';
-import { startOutputs } from './storedOutputs.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
 import { isFromNode, type Verification, withScratchStore } from './verification.ts';
 
@@ -91,24 +89,14 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const archiveCheck = archive && { ...verification, archive, rootPath: archivePath(archive.name.root) };
   const listsCheck = archiveCheck && lists && { ...archiveCheck, lists };
   const isComplete = manifest.lists?.etchings?.counts === true;
-  // With a start (storedOutputs.ts) but without outputs, the balances at the start are unknown. So sums cannot be
-  // checked.
-  const hasSums = isComplete && (lists?.start === undefined || lists.outputs !== undefined);
   const hasBalances = isComplete && lists?.activity !== undefined;
   if (listsCheck !== undefined) findings.compare(listsCheck.rootPath, 'balances', lists?.balances !== undefined, hasBalances);
 
   const recount = new Recount(own);
   const changes = new ChangesVerification(verification);
   const etchings = EtchingsVerification.of(verification, listsCheck);
-  const tables = hasSums ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
+  const tables = isComplete ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
   const transactions = isFromNode(manifest) ? await TransactionsVerification.begin(verification, etchings) : undefined;
-  await orLaterFinding(findings, async () => {
-    for (const { height, records } of startOutputs(archive)) {
-      await yieldNow();
-      await tables?.add(height, records);
-      transactions?.begin(records);
-    }
-  });
   const pages = archiveCheck && new ArchiveVerification(archiveCheck);
   const activity = ActivityVerification.of(listsCheck);
   const hasPages = site.layout === 'archive' || lists?.activity !== undefined;
@@ -149,11 +137,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     checkTip(manifest, blocks.at(-1), lists, findings);
     const facts = manifest.lists?.etchings;
     const parts = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, lists);
-    compare(
-      { ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), ...parts, ledger: lists?.ledger },
-      manifest,
-      findings,
-    );
+    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), ...parts }, manifest, findings);
     recount.finish(manifest.site_url);
     changes.finish();
     const before = findings.count;
@@ -161,7 +145,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     await tables?.load();
     if (findings.count === before && tables !== undefined) {
       unbalanced = await verifySums(verification, tables.records);
-      if (hasSums) transactions?.finish();
+      if (isComplete) transactions?.finish();
     }
     // Skips the lists if records are wrong, because lists that follow from wrong records are wrong, too.
     const { balances } = lists ?? {};
@@ -171,9 +155,6 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       await changes.checkSpent(tables.received);
       if (rows?.spent !== undefined) await verifySpentInRows(`${rows.spent}`, tables.received, verification);
     }
-    // Without findings, the documents of the archive are right. So the digests of the ledger are right if they match
-    // these documents.
-    if (findings.count === before && listsCheck !== undefined) await verifyLedger(listsCheck);
     const runes = etchings === undefined ? recount.runes : await etchings.named();
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
     // Without the names of runes, the expected search files are unknown, so files that do not belong to the build
@@ -241,7 +222,7 @@ function checkTip({ tip }: Manifest, last: BlockDigest | undefined, lists: ListT
 }
 
 function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {
-  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists', 'ledger'] as const) {
+  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists'] as const) {
     const [actual, listed] = [JSON.stringify(found[key]) ?? 'none', JSON.stringify(manifest[key]) ?? 'none'];
     if (actual !== listed) findings.add(`${MANIFEST_PATH} has ${key} ${shorten(listed)}, but the output has ${shorten(actual)}`);
   }

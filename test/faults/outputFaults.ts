@@ -27,12 +27,12 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     only: 'invalid port',
   },
   {
-    name: 'the start of another source',
+    name: 'builds take the blocks of pulls',
     file: 'src/cli/settings.ts',
-    from: "flag === 'start-from' && flags.has('from')",
-    to: 'false',
+    from: "flag === 'blocks' && !names.has('from')",
+    to: "flag === 'blocks' && names.has('')",
     test: 'exhaustive/setup/settings',
-    only: 'belongs to its source',
+    only: 'replace flags',
   },
   {
     name: 'secrets for programs that need none',

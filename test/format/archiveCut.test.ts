@@ -247,7 +247,7 @@ describe('the plan of levels', () => {
           );
           const replaced = new Set(Number.isFinite(changed) ? [changed] : []);
           const blocks = { spooled: new Map(), replaced, tip: to, objectSize: 1, limits: { ...LIMITS, listLevels } };
-          const plans = planLevels(blocks, { tip: from, lowest: undefined }, undefined, changed);
+          const plans = planLevels(blocks, { tip: from, lowest: undefined }, changed);
           const kept = plans.filter(({ isKept }) => isKept);
           expect(plans.slice(0, kept.length)).toEqual(kept);
           const ranges = levelRanges(from, listLevels).map(({ first, last }) => ({ first, last, isKept: true }));

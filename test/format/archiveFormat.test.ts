@@ -40,7 +40,7 @@ describe('a root', () => {
     };
   };
 
-  it('may have lists whose levels follow from the tip, the lowest block and the start', () => {
+  it('may have lists whose levels follow from the tip and the lowest block', () => {
     const from = (levels: readonly (readonly [number, number])[]) => levels.map(([first, last]) => ({ first, last }));
     const above = Object.fromEntries(
       ['addresses', 'holders', 'outputs', 'owners', 'starts', 'activity'].map((kind) => [
@@ -51,22 +51,9 @@ describe('a root', () => {
         ]),
       ]),
     );
-    const started = Object.fromEntries(
-      ['etchings', 'runes', 'names'].map((kind) => [
-        kind,
-        from([
-          [0, 9],
-          [12, 15],
-        ]),
-      ]),
-    );
     for (const lists of [
       listsWith({}),
       listsWith(above, { lowest: 5 }),
-      listsWith(
-        { ...started, ...Object.fromEntries(Object.keys(above).map((kind) => [kind, started['names']])) },
-        { start: { height: 9 } },
-      ),
       { ...listsWith({}), etchings: undefined, balances: undefined, outputs: undefined, activity: undefined, names: [] },
     ])
       expect(() => parseRoot(renderRoot({ ...root, lists } as unknown as Root))).not.toThrow();
@@ -110,7 +97,6 @@ describe('a root', () => {
     ),
     ['a tip above all heights', { ...root, lists: { ...listsWith({}), tip: 2 ** 24 } }],
     ['a tip that is text', { ...root, lists: { ...listsWith({}), tip: '21' } }],
-    ['a start below 0', { ...root, lists: { ...listsWith({}), start: { height: -5 } } }],
   ])('is refused with %s', (_, wrong) => {
     expect(() => parseRoot(renderRoot(wrong as Root))).toThrow(ArchiveError);
   });

@@ -98,16 +98,8 @@ describe('the note of a mirror', () => {
       { tip: undefined },
       { tip: { height: 840_000, hash: 'ce'.repeat(32) } },
       { archive: { root: 'ab'.repeat(32), bytes: 78 } },
-      { ledger: { height: 839_999, digest: 'ef'.repeat(32) } },
-      { start: { class: 'verified' } },
     ])
       expect(() => readMirrorNote(text, { ...MANIFEST, ...change }), JSON.stringify(change)).toThrow('the note is not about this manifest');
-  });
-
-  it('has lines for the ledger and the start of the mirror, if the manifest has them', () => {
-    const more = { ledger: { height: 839_999, digest: 'ef'.repeat(32) }, start: { class: 'located', donors: ['https://a.example'] } };
-    const lines = renderMirrorNote({ ...MANIFEST, ...more }, { network: '-', time: '2026-11-24T00:41:07Z' }).split('\n');
-    expect(lines.slice(-3)).toEqual([`ledger ${JSON.stringify(more.ledger)}`, `start ${JSON.stringify(more.start)}`, '']);
   });
 
   it.each([

@@ -122,7 +122,7 @@ it.each([
     `('mint', 40, NULL)`,
     `('receive', ${received}, 'b')`,
     `('burn', ${burned}, NULL)`,
-    `('burn', 5, 'a')`,
+    `('burn', 10, 'a')`,
   ];
   await store.run(`COPY (SELECT 7 AS block_height, 2 AS tx_index, '1:0' AS rune_id, operation, amount::VARCHAR AS amount, address
     FROM (VALUES ${moves.join(', ')}) AS t(operation, amount, address)) TO '${path}' (FORMAT parquet)`);

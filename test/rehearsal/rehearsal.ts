@@ -17,7 +17,7 @@ import { readFiles } from '../../src/duckdb/readFilesSql.ts';
 import { int, nullable, Store } from '../../src/duckdb/store.ts';
 import { CliError, EXIT } from '../../src/errors.ts';
 import { CHECKSUM_ENDING } from '../../src/input/discover.ts';
-import { LIMITS, type Limits } from '../../src/limits.ts';
+import type { Limits } from '../../src/limits.ts';
 import { copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
 import { ROOT } from '../support/cli.ts';
 import { TINY } from '../support/limits.ts';
@@ -37,7 +37,6 @@ import {
 } from './compare.ts';
 import { FolderMirror } from './folderFiles.ts';
 import { type Limited, type Measured, MemoryWatch, measured, startCommand } from './measured.ts';
-import { ledgerDigest } from './model/ledger.ts';
 import { Model } from './model/model.ts';
 import { RowStore } from './rows.ts';
 
@@ -133,9 +132,6 @@ const REQUESTS_PER_BLOCK = 100;
 
 /** Number of recent transactions. The requests after a followed block ask for what these transactions changed. */
 const NEW_TRANSACTIONS = 300;
-
-/** Number of blocks that the model can undo. */
-const UNDO_BLOCKS = 200;
 
 /** Measurements of one stage, such as a pull or a build, up to a height. */
 interface Stage extends Partial<Measured> {
@@ -362,32 +358,8 @@ class Rehearsal {
     const { height } = this.#model.tip;
     await this.#withMirror(async (compared) => {
       await this.#here('compare', height, () => compareAll(compared, spent));
-      await this.#here('ledger', height, async () => this.#compareLedger(height));
       await this.#here('requests', height, () => compareRandom(compared, allCandidates(this.#model, this.#rows), requests, seed));
     });
-  }
-
-  /**
-   * Compares the ledger digests in the manifest with the model. Their number and heights must be right, and also the
-   * digests that the model can still compute.
-   */
-  #compareLedger(height: number): void {
-    const { ledger } = JSON.parse(readFileSync(join(this.#paths.out, 'runes/v1/manifest.json'), 'utf8')) as {
-      ledger?: { network: string; height: number; digest: string; lower?: { height: number; digest: string } };
-    };
-    const { steps, unsettled } = (this.#options.limits ?? LIMITS).listLevels ?? LIMITS.listLevels;
-    const ends = steps.slice(0, -1).map((step) => Math.floor((height + 1 - unsettled) / step) * step - 1);
-    const expected = [...new Set(ends.reverse())].filter((end) => end >= 0);
-    const found = ledger === undefined ? [] : [ledger, ...(ledger.lower === undefined ? [] : [ledger.lower])];
-    this.differences.compared++;
-    if (found.map((point) => point.height).join() !== expected.join())
-      this.differences.add(height, 'heights of the ledger digests', expected.join(), found.map((point) => point.height).join());
-    for (const point of found) {
-      if (point.height < height - UNDO_BLOCKS) continue;
-      this.differences.compared++;
-      const digest = ledgerDigest(this.#model, 'regtest', point.height);
-      if (digest !== point.digest) this.differences.add(height, `ledger digest after block ${point.height}`, digest, point.digest);
-    }
   }
 
   async #withMirror(work: (compared: Compared) => Promise<void>): Promise<void> {

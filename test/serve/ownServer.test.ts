@@ -70,22 +70,19 @@ it('the systemd unit that follows a node calls the update command, which reads t
 describe('the recipe for Docker with a node', () => {
   const services = (parse(recipe('compose.yaml'), { merge: true }) as { readonly services: Readonly<Record<string, Service>> }).services;
 
-  it.each([
-    ['all blocks', '', { blocks: '840000..' }],
-    ['the ledger of a mirror', 'https://mirror', { startFrom: ['https://mirror'] }],
-  ])('writes settings to follow the node from %s, and keeps them', async (_, from, expected) => {
+  it('writes settings to follow the node, and keeps them', async () => {
     const work = temporaryFolder();
     const [line = ''] = services['follow']?.command ?? [];
     const [prepare = '', update = ''] = line
       .replaceAll('$$', '$')
       .replaceAll('/app/rune-mirror.cjs', join(ROOT, 'scripts/run.cjs'))
       .split('exec ');
-    const shell = () => execFileSync('sh', ['-c', prepare], { cwd: work, env: { ...process.env, START_FROM: from } });
+    const shell = () => execFileSync('sh', ['-c', prepare], { cwd: work });
     const settings = () => readFileSync(join(work, 'rune-mirror.json'), 'utf8');
     shell();
     const written = settings();
     const { $schema: _schema, ...rest } = parseSettings(written, () => 'rune-mirror.json');
-    expect(rest).toEqual({ source: 'core:http://node:8332', dialect: 'hiro', layout: 'archive', ...expected });
+    expect(rest).toEqual({ source: 'core:http://node:8332', blocks: '840000..', dialect: 'hiro', layout: 'archive' });
     shell();
     expect(settings()).toBe(written);
     const [program, , name, ...args] = update.split(' ');
@@ -96,8 +93,7 @@ describe('the recipe for Docker with a node', () => {
     expect(services['node']?.command).toEqual(expect.arrayContaining(['-server', '-rest']));
   });
 
-  it('prunes the node only if the mirror starts from another mirror, and serves on this machine only', () => {
-    expect(services['node']?.command?.at(-1)).toMatch(/^-prune=\$\{START_FROM:\+[0-9]+\}$/);
+  it('serves on this machine only', () => {
     expect(services['server']).toMatchObject({ ports: ['127.0.0.1:3000:3000'], read_only: true, cap_drop: ['ALL'] });
     expect([services['node']?.ports, services['follow']?.ports]).toEqual([undefined, undefined]);
   });

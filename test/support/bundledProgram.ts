@@ -4,14 +4,11 @@
  */
 import { fileURLToPath } from 'node:url';
 import type { Program } from '../../src/program.ts';
-import type { ThreadProgram } from '../../src/threads.ts';
-
-const thread = (bundle: string): ThreadProgram => ({ script: new URL(`./${bundle}.cjs`, import.meta.url), argv: [] });
 
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
-  threads: { writer: thread('writer'), digest: thread('digest'), start: thread('start') },
+  writer: { script: new URL('./writer.cjs', import.meta.url), argv: [] },
   upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
   sample: fileURLToPath(new URL('./sample', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',

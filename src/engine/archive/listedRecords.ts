@@ -9,7 +9,7 @@ import { blockRanges, isWithin } from '../../duckdb/blockRanges.ts';
 import { int, type Store } from '../../duckdb/store.ts';
 import { type Columns, type ColumnTypes, columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import { type LevelRange, lastRanked, levelRanges } from '../../format/levels.ts';
-import type { LedgerPoint, ListTables } from '../../format/listTables.ts';
+import type { ListTables } from '../../format/listTables.ts';
 import type { Loaded } from '../../input/loadInput.ts';
 import { countCrossing } from '../../limits.ts';
 import { SpoolReader } from '../render/blockSpool.ts';
@@ -46,17 +46,15 @@ export interface LevelPlan extends LevelRange {
 
 /**
  * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if that build had no
- * lists. Levels with a block at height `changed` or above are not kept. `start` is the start of the input (ListTables);
- * undefined for input without a start.
+ * lists. Levels with a block at height `changed` or above are not kept.
  */
 export function planLevels(
   { tip, lowest, replaced, limits: { listLevels } }: ArchivedBlocks,
-  old: Pick<ListTables, 'tip' | 'lowest' | 'start'> | undefined,
-  start: LedgerPoint | undefined,
+  old: Pick<ListTables, 'tip' | 'lowest'> | undefined,
   changed = Number.POSITIVE_INFINITY,
 ): LevelPlan[] {
-  const before = old === undefined ? [] : levelRanges(old.tip, listLevels, old.lowest, old.start?.height);
-  const ranges = levelRanges(tip, listLevels, lowest, start?.height);
+  const before = old === undefined ? [] : levelRanges(old.tip, listLevels, old.lowest);
+  const ranges = levelRanges(tip, listLevels, lowest);
   if (ranges.length > listLevels.steps.length) countCrossing('listLevels');
   // Levels up to height `lastRanked` have complete lists of holders. Higher levels may have marks instead ("Holders" in
   // lists/balances.ts). So a level changes if this height moves past its last block.

@@ -86,7 +86,11 @@ export class StoredArchive {
 
   /** Reads a file's content. Throws a ChangedArchiveError if the content does not match the hash in the file's name. */
   read(file: string): Buffer {
-    return readStored(this.out, file);
+    return this.#orChanged(file, () => {
+      const content = openFile(file, readRegularFile(this.#pathOf(file)));
+      if (content === undefined) throw new ArchiveError('does not match the hash in its name');
+      return content;
+    });
   }
 
   /** Returns the pages and directory of a segment. Caches the last segment, because callers read blocks one by one. */
@@ -139,29 +143,15 @@ export class StoredArchive {
 
   /** Runs `read`. Throws a ChangedArchiveError if the file is missing, damaged, or not a regular file. */
   #orChanged<Result>(file: string, read: () => Result): Result {
-    return orChanged(this.#pathOf(file), read);
-  }
-}
-
-/** Reads an archive file's content. Throws a ChangedArchiveError if it does not match the hash in the file's name. */
-export function readStored(out: string, file: string): Buffer {
-  const path = join(out, archivePath(file));
-  return orChanged(path, () => {
-    const content = openFile(file, readRegularFile(path));
-    if (content === undefined) throw new ArchiveError('does not match the hash in its name');
-    return content;
-  });
-}
-
-/** Runs `read`. Throws a ChangedArchiveError if the file is missing, damaged, or not a regular file. */
-function orChanged<Result>(path: string, read: () => Result): Result {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof ChangedArchiveError) throw error;
-    const code = codeOf(error);
-    const isDamage = error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
-    if (!isDamage && !isAbsence(error)) throw error;
-    throw new ChangedArchiveError(`${path} was changed since the last build`);
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof ChangedArchiveError) throw error;
+      const code = codeOf(error);
+      const isDamage =
+        error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
+      if (!isDamage && !isAbsence(error)) throw error;
+      throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
+    }
   }
 }

@@ -1,19 +1,6 @@
 /** Tells whether the blocks that were read are a complete history, so that the data has all mints and burns. */
 import { int, type Store } from '../../duckdb/store.ts';
-import type { StartRows } from '../../input/readStart.ts';
 import type { StateTables } from './state.ts';
-
-/**
- * True if the blocks of the input begin directly above the block of the start (input/readStart.ts). So the block above
- * the start was read, and no block up to the start was read or has records.
- */
-export async function beginsAbove({ height }: StartRows, { blocks, readBlocks }: StateTables, store: Store): Promise<boolean> {
-  const { first, lowest } = await store.row(
-    `SELECT coalesce((SELECT min(first) FROM ${readBlocks}), -1) AS first, coalesce(min(block_height), ${height + 1}) AS lowest FROM ${blocks}`,
-    { first: int, lowest: int },
-  );
-  return first === height + 1 && lowest > height;
-}
 
 /**
  * True if all blocks from 0 up to the tip were read and none has records. Then no rune exists at the tip, because an

@@ -1,9 +1,8 @@
 /** Lists the etchings that a build knows from its state. */
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
-import type { StartRows } from '../../input/readStart.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
-import { beginsAbove, hasUnreadBlocks, isKnownEmpty } from './completeHistory.ts';
+import { hasUnreadBlocks, isKnownEmpty } from './completeHistory.ts';
 import type { StateTables } from './state.ts';
 
 /** Columns of etchings. `ordinal` is the position in the order of etchings, from 0 on. */
@@ -18,15 +17,8 @@ export interface Etchings {
   readonly tip: number;
   /** Number of runes in the runes table that were etched at or below the tip. */
   readonly total: number;
-  /**
-   * True when the data has all mints and burns, because it has no gaps, and begins at the first block with runes or
-   * directly above a start (input/readStart.ts).
-   */
+  /** True when the data has all mints and burns, because it has no gaps, and begins at the first block with runes. */
   readonly hasCounts: boolean;
-  /**
-   * Start whose ledger the lists contain. Undefined if `hasCounts` is false, or if the data has blocks up to the start.
-   */
-  readonly start: StartRows | undefined;
 }
 
 /**
@@ -52,10 +44,9 @@ export const orderEtchings = (
  * that there are no runes.
  *
  * `hasCounts` needs records of every block with an etching, because an etching is a record. It also needs the rune with
- * the number 0, without which the runes table may lack the oldest runes. `given` is the start of the input. If the
- * blocks that were read begin directly above the block of the start, the start replaces the records of older blocks.
+ * the number 0, without which the runes table may lack the oldest runes.
  */
-export async function listEtchings(state: StateTables, given: StartRows | undefined, store: Store): Promise<Etchings | undefined> {
+export async function listEtchings(state: StateTables, store: Store): Promise<Etchings | undefined> {
   const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
   const { runes, incomplete, others } = await store.row(
     `SELECT count(*) AS runes, count(*) FILTER (NOT is_complete) AS incomplete,
@@ -73,10 +64,9 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
     );
     if (unknown > 0) return undefined;
   }
-  const start = given !== undefined && (await beginsAbove(given, state, store)) ? given : undefined;
   const { total, gaps, firsts } = await store.row(
     `SELECT count(*) AS total, count(*) FILTER (number = 0) AS firsts,
-       count(*) FILTER (block_height > ${start?.height ?? -1} AND block_height NOT IN (SELECT block_height FROM ${state.blocks})) AS gaps
+       count(*) FILTER (block_height NOT IN (SELECT block_height FROM ${state.blocks})) AS gaps
      FROM ${state.runes} WHERE block_height <= ${tip}`,
     { total: int, gaps: int, firsts: int },
   );
@@ -87,6 +77,5 @@ export async function listEtchings(state: StateTables, given: StartRows | undefi
     tip,
     total,
     hasCounts,
-    start: hasCounts ? start : undefined,
   };
 }

@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { AtOnce } from '../../atOnce.ts';
 import { openFile } from '../../contract/archiveFile.ts';
 import { type BlockDigest, type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
-import type { LastRead, Sources, Start } from '../../contract/sources.ts';
+import type { LastRead, Sources } from '../../contract/sources.ts';
 import { CliError, InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
 import { PartCache } from '../../format/partCache.ts';
@@ -153,9 +153,6 @@ export class MirrorSource implements Source {
   /** Manifest that the last look() has read. */
   protected get manifest(): Manifest {
     return this.#manifest;
-  }
-  get start(): Start | undefined {
-    return this.#manifest.start;
   }
   readonly perFile: number = 1;
   readonly knowsDigests: boolean = true;

@@ -69,7 +69,6 @@ export class NodeFolder {
       tip,
       network: this.#ledger.network,
       ...known,
-      start: this.#ledger.start,
     });
     return heights;
   }
@@ -85,7 +84,7 @@ export class NodeFolder {
    * than `confirmations` blocks.
    */
   async removeReplaced(node: BitcoinNode, confirmations: number): Promise<number> {
-    const { base, height: top, start } = this.#ledger;
+    const { base, height: top } = this.#ledger;
     const fork = await findFork(this.#ledger, node, confirmations);
     // A file with blocks on both sides of the fork is removed, so all its blocks are read again.
     const to = fork === undefined ? undefined : this.#wholeUpTo(fork);
@@ -93,11 +92,7 @@ export class NodeFolder {
     if (to === undefined || to < base || top - to > confirmations)
       throw new InputError(
         `${node.name} has another chain: it replaced more than the last ${confirmations} pulled blocks. The last pulled block is ${top}`,
-        [
-          start === undefined
-            ? `Check --from. If the node is right, remove ${this.#path}: the next pull reads all blocks again.`
-            : `Check --from. If the node is right, remove ${this.#path} and start again from a newer height with --start-from.`,
-        ],
+        [`Check --from. If the node is right, remove ${this.#path}: the next pull reads all blocks again.`],
       );
     this.list(to);
     this.#ledger.rewind(to);

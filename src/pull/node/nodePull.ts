@@ -7,14 +7,12 @@
  * A commit writes the runes, then the rows, then the journal of the ledger. If a pull is killed in between, the next
  * pull removes the rows above the ledger's height and reads their blocks again.
  */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import type { LastRead, Start } from '../../contract/sources.ts';
+import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
-import { lowerEnds } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
@@ -24,18 +22,13 @@ import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
-import { checkNetwork, checkNew, firstWanted, lastBlocks, lost, withAdvice } from './checkFolder.ts';
-import type { Check } from './chosenOutputs.ts';
+import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
-import { locateStart, WrongStartError } from './locateStart.ts';
 import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
 import { RowFiles } from './rowFiles.ts';
-import { type Donor, takeRows } from './rowsOfStart.ts';
 import { checkNewestRunes, lastWhole } from './runeFiles.ts';
-import { discardStart, outputsFile, removeDownloads, startFrom } from './startFrom.ts';
-import { verifyStart } from './verifyStart.ts';
 
 /** Longest time between two commits, in milliseconds. */
 const MS_PER_COMMIT = 60_000;
@@ -48,14 +41,6 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly limits: Limits;
   /** True for an invented chain of mainnet, which begins with any block. Only for tests. No flag sets it. */
   readonly isInvented?: boolean;
-  /** Mirrors from whose ledger a new folder starts, instead of reading all blocks. Their digests must be equal. */
-  readonly startFrom?: readonly Donor[] | undefined;
-  /** Outputs of a start to check. Default: a sample. */
-  readonly check?: Check | undefined;
-  /**
-   * Input folder of another pull, which read all blocks. A run then also verifies the start against that pull's rows.
-   */
-  readonly history?: string | undefined;
 }
 
 export class NodePull {
@@ -76,7 +61,6 @@ export class NodePull {
     private readonly network: Network,
     private readonly ledger: DiskLedger,
     private readonly rows: RowFiles,
-    private readonly store: Store,
     private readonly log: Log,
   ) {
     this.#folder = new NodeFolder(options.folder, ledger, rows);
@@ -84,32 +68,24 @@ export class NodePull {
   }
 
   /**
-   * Opens the ledger of the folder. If there is none, creates an empty ledger, or takes the ledger of another mirror
-   * (startFrom.ts). Throws an InputError if the ledger does not match the node, the wanted blocks or the pulled files.
+   * Opens the ledger of the folder, or creates an empty one. Throws an InputError if the ledger does not match the node,
+   * the wanted blocks or the pulled files.
    */
-  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
+  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log): Promise<NodePull> {
     const { folder, limits } = options;
     const chain = await node.chain();
     const network = NETWORKS[chain.network];
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
     try {
-      let found = readState(state);
+      const found = readState(state);
       checkNetwork(found?.network, chain, node.name, folder);
-      if (found === undefined) {
-        checkNew(folder);
-        if (options.startFrom !== undefined) {
-          await startFrom(options.startFrom, { ...options, check: options.check ?? 'sample', chain }, node, store, log, progress);
-          found = readState(state);
-        }
-      }
-      if (found?.start !== undefined) takeRows(folder, found.start, found.rows_from, firstHeight);
-      removeDownloads(folder, found?.start?.class === 'consistent');
+      if (found === undefined) checkNew(folder);
       const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
       const rows = new RowFiles(folder, limits, store);
-      const pull = new NodePull(options, node, network, ledger, rows, store, log);
+      const pull = new NodePull(options, node, network, ledger, rows, log);
       try {
         pull.#folder.check();
         checkNewestRunes(runes.length, folder, limits);
@@ -128,55 +104,9 @@ export class NodePull {
     this.ledger.close();
   }
 
-  /** Reads all blocks up to the node's tip or the last wanted block. At the tip, checks the outputs of a new start. */
+  /** Reads all blocks up to the node's tip or the last wanted block. */
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
-    const result = await this.#readAll(progress);
-    const { start } = this.ledger;
-    const { history } = this.options;
-    if (history !== undefined) return this.#verify(start, history);
-    if (start?.class !== 'consistent') return result;
-    if (this.ledger.height === this.#tip) return this.#locate(start, progress);
-    this.log.notice(`the outputs of the start are checked when a pull has reached the last block of ${this.node.name}`);
-    return result;
-  }
-
-  /** Verifies the start by a pull that read all blocks. */
-  async #verify(start: Start | undefined, history: string): Promise<PullResult> {
-    const { folder, limits } = this.options;
-    if (start === undefined) throw new InputError(`${folder} has no start to verify: its pull did not use --start-from`);
-    const { firstHeight } = this.network;
-    await verifyStart(start, history, { network: this.ledger.network, firstHeight }, limits, this.store);
-    this.ledger.setStart({ ...start, class: 'verified' });
-    removeDownloads(folder, false);
-    const { height } = start;
-    this.log.info('verified', `Verified: the blocks up to ${height} give the digest of the start.`, { height, class: 'verified' });
-    return { ...this.#totals, heights: this.#folder.list(this.ledger.height) };
-  }
-
-  /** Asks the node for outputs of a start. If they differ, removes all files of the start and throws. */
-  async #locate(start: Start, progress: Progress): Promise<PullResult> {
-    const { folder, concurrency, signal } = this.options;
-    const [path, ledger] = [outputsFile(folder), this.ledger];
-    if (!existsSync(path)) throw lost(`${path} is missing`, folder);
-    const locating = { path, network: this.network, ledger, concurrency, signal, catchUp: () => this.#readAll(progress) };
-    try {
-      const { asked, spent } = await locateStart(locating, this.node, progress);
-      ledger.setStart({ ...start, class: 'located' });
-      this.log.info(
-        'located',
-        `Located: ${this.node.name} has ${count(asked, 'output')} of the ledger after block ${start.height}, at the same height and address; ${spent} other outputs were spent since that block. Amounts, mints and names were not checked.`,
-        { height: start.height, class: 'located', asked, spent },
-      );
-    } catch (error) {
-      if (error instanceof WrongStartError) discardStart(folder);
-      throw error;
-    }
-    removeDownloads(folder, false);
-    return this.#readAll(progress);
-  }
-
-  async #readAll(progress: Progress): Promise<PullResult> {
     try {
       let moves = 0;
       for (let round = 0; ; round++) {
@@ -198,7 +128,6 @@ export class NodePull {
           throw new InputError(
             `${this.node.name} has pruned block ${height + 1}: the first block that it still has is ${chain.firstStored}`,
             [
-              ...(this.ledger.start === undefined ? [] : [`Remove ${this.options.folder} and start again from a newer height.`]),
               'Give a server that has it with --block-source: it need not be trusted.',
               'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
             ],
@@ -327,16 +256,14 @@ export class NodePull {
   }
 
   /**
-   * Returns height and hash of the blocks at which levels of lists end (format/levels.ts), and of the newest blocks. A
-   * build needs their hashes even if they have no rows. Returns undefined if the node's chain changed meanwhile.
+   * Returns height and hash of the newest blocks. A build needs their hashes even if they have no rows. Returns undefined
+   * if the node's chain changed meanwhile.
    */
   async #ends(): Promise<LastRead[] | undefined> {
     const { height, hash, rowsFrom } = this.ledger;
     const ends: LastRead[] = [];
-    const { listLevels, changesBlocks } = this.options.limits;
-    const newest = Array.from({ length: changesBlocks + 1 }, (_, i) => height - changesBlocks + i);
-    const wanted = [...new Set([...lowerEnds(height, listLevels), ...newest])].filter((one) => one >= rowsFrom).sort((a, b) => a - b);
-    for (const end of wanted) {
+    const { changesBlocks } = this.options.limits;
+    for (let end = Math.max(height - changesBlocks, rowsFrom); end <= height; end++) {
       const found = this.ledger.hashAt(end) ?? (await this.node.hashAt(end));
       if (found === undefined) return undefined;
       ends.push({ height: end, hash: found });

@@ -243,24 +243,8 @@ export interface MirrorManifest {
         readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
         readonly blocks: readonly (readonly [first: number, last: number])[];
     }[];
-    /**
-     * Digest of the ledger (`rune-ledger/1`: all runes and unspent outputs) after one of the newest blocks. `lower`:
-     * the digest after a lower block. Only in mirrors with unspent outputs.
-     */
-    readonly ledger?: LedgerPoint & {
-        readonly network: string;
-        readonly lower?: LedgerPoint;
-    };
-    /**
-     * Set if the pull took over the ledger after this block from other mirrors (`donors`), instead of reading the
-     * blocks up to this block. `class` says what was checked. `consistent`: the ledger has this digest, and a node has
-     * this block. `located`: a node also confirmed a sample of the outputs, or all of them. `verified`: a pull that
-     * read all of these blocks has the same digest.
-     */
-    readonly start?: LedgerPoint & {
-        readonly class: 'consistent' | 'located' | 'verified';
-        readonly donors: readonly string[];
-    };
+    /** Name of the network in Bitcoin Core, such as `main`. */
+    readonly network?: string;
     /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
     readonly lists?: {
         /** `counts` is set if the `supply` of etchings includes the numbers of mints and burns. */

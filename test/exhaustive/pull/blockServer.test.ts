@@ -5,9 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { hashText } from '../../../src/runes/bytes.ts';
 import { commitmentOf, nameNumber } from '../../../src/runes/name.ts';
 import { readBlock } from '../../../src/runes/parseBlock.ts';
-import { temporaryFolder, testBuild } from '../../support/build.ts';
+import { temporaryFolder } from '../../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
-import { limitsWith } from '../../support/limits.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
 import { memoryRows, pulledRows, pulledTree } from '../../support/nodePulls.ts';
 import { type PlainFiles, startPlainFiles } from '../../support/plainFiles.ts';
@@ -118,23 +117,6 @@ describe('a pull from a pruned node with a server of blocks', () => {
       Object.assign(node.options, { prunedBelow: STORED, notDownloadedBelow: undefined });
     }
     expect(pulledTree(to)).toEqual(pulledTree(whole));
-  });
-
-  it('can verify a start', async () => {
-    const limits = limitsWith({ listLevels: { steps: [40, 20, 4], unsettled: 2 }, startOutputs: 7 });
-    const [out, to, history] = [join(temporaryFolder(), 'dist'), temporaryFolder(), temporaryFolder()];
-    await testBuild(out, { inputs: [whole], layout: 'archive', lists: true, limits });
-    const donor = await startPlainFiles(out);
-    try {
-      await testPull(`core:${node.url}`, to, { limits, donors: [new URL(donor.base)] });
-    } finally {
-      await donor.close();
-    }
-    await pull(history);
-    await testPull(`core:${node.url}`, to, { limits, history });
-    const { start } = JSON.parse(readFileSync(join(to, 'pulled/blocks.json'), 'utf8')) as { start: unknown };
-    expect(start).toMatchObject({ class: 'verified' });
-    await expect(testPull(`core:${node.url}`, history, { limits, history: to })).rejects.toThrow(/pulled has no start to verify/);
   });
 });
 

@@ -25,7 +25,6 @@ import { until } from '../../support/until.ts';
 const SETTINGS: Settings = {
   source: 'core:http://127.0.0.1:8332',
   blocks: '840000..',
-  startFrom: ['https://one', 'https://two'],
   layout: 'archive',
   dialect: 'hiro',
   siteUrl: 'https://mirror.example/',
@@ -64,11 +63,11 @@ describe('settings', () => {
     expect(optionsOf(settings, ...args).lists).toBe(expected);
   });
 
-  it('replace flags of a pull. A start belongs to its source', () => {
+  it('replace flags of a pull that are not given, and no build gets the setting of blocks', () => {
     const flags = pullFlags();
-    expect([flags.one('from'), flags.one('blocks'), flags.all('start-from')]).toEqual([SETTINGS.source, '840000..', SETTINGS.startFrom]);
+    expect([flags.one('from'), flags.one('blocks')]).toEqual([SETTINGS.source, '840000..']);
     const other = pullFlags('--from', 'https://host', '--blocks', '5..');
-    expect([other.one('from'), other.one('blocks'), other.has('start-from')]).toEqual(['https://host', '5..', false]);
+    expect([other.one('from'), other.one('blocks')]).toEqual(['https://host', '5..']);
   });
 
   it.each([
@@ -78,8 +77,6 @@ describe('settings', () => {
     [{ source: 'postgres://user:secret@host/db' }, 'source: must not have a password'],
     [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
     [{ source: 'postgres://host/db?password=secret' }, 'source: must not have a password'],
-    [{ source: 'https://host', startFrom: ['https://other'] }, 'startFrom: is only for a source that is a node'],
-    [{ source: 'core:http://127.0.0.1:8332', startFrom: ['https://user:secret@host'] }, 'startFrom.0: must not have a password'],
     [{ upload: ':s3,secret_access_key=secret:bucket' }, 'upload: must name a remote'],
     [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
     [{ upload: '-v:bucket' }, 'upload: must name a remote'],
@@ -88,7 +85,6 @@ describe('settings', () => {
     [{ dialect: 'Hiro' }, 'dialect: must be one of 0x, contract, hiro'],
     [{ lists: 'yes' }, 'lists: must be true or false'],
     [{ source: 3 }, 'source: must be a string'],
-    [{ startFrom: 'https://host' }, 'startFrom: must be a list of URLs'],
     [{ upload: null }, 'upload: must be a string'],
     [[], 'must be a JSON object with settings'],
     [3, 'must be a JSON object with settings'],
@@ -108,28 +104,8 @@ describe('settings', () => {
   });
 });
 
-it('init asks for a start only if the source is a node, and then for blocks without a default', async () => {
-  const answered = async (...answers: string[]) => {
-    const asked: string[] = [];
-    const settings = await ask((text) => {
-      asked.push(text);
-      return Promise.resolve(answers.shift() ?? '');
-    }, parseSettings);
-    return { settings, asked: asked.slice(1, 3) };
-  };
-  const rest = { dialect: 'hiro', layout: 'archive' };
-  expect(await answered('core:http://127.0.0.1:8332', 'https://host')).toEqual({
-    settings: { source: 'core:http://127.0.0.1:8332', startFrom: ['https://host'], ...rest },
-    asked: [expect.stringContaining('has the ledger to start from'), expect.not.stringContaining('[')],
-  });
-  expect(await answered('https://host')).toEqual({
-    settings: { source: 'https://host', blocks: '-1008..', ...rest },
-    asked: [expect.stringContaining('[-1008..]'), expect.stringContaining('[hiro]')],
-  });
-});
-
 it('init asks again after a wrong answer, and says what is wrong', async () => {
-  const answers = ['localhost:3000', 'http://127.0.0.1:8332', 'core:http://127.0.0.1:8332', '', 'x', '', 'Hiro', '', '', '', ' r2:b '];
+  const answers = ['localhost:3000', 'http://127.0.0.1:8332', 'core:http://127.0.0.1:8332', 'x', '', 'Hiro', '', '', '', ' r2:b '];
   const asked: string[] = [];
   const settings = await ask((text) => {
     asked.push(text);

@@ -27,7 +27,6 @@
  *     model.etchings()                     // all runes, newest first, as /etchings
  *     model.rune('840000:1')               // a rune by id; also by number ('0'), or by name without spacers ('UNCOMMONGOODS')
  *     model.addresses()                    // iterates over all addresses that have or had runes
- *     model.countsAt(rune, height)         // mints, burned, burnRows after an older block, as far back as `rewind` goes
  *     model.block(height)                  // { hash, time } of a block that was applied
  *     model.digest()                       // hash of the complete state, equal for equal states; takes long on a long chain
  *
@@ -312,12 +311,6 @@ export class Model {
       mintPercentage: decimal((share + 5n * 10n ** 13n) / 10n ** 14n, 4),
       mintable: mintable(rune, this.tip.height + 1),
     };
-  }
-
-  /** Returns the counts of a rune after an older block, as far back as `rewind` goes. */
-  countsAt(rune: Rune, height: number): Counts {
-    const undone = this.#undo.slice(this.#undo.length - this.#newBlocks(height));
-    return undone.find(({ counts }) => counts.has(rune))?.counts.get(rune) ?? rune.counts;
   }
 
   /** Returns a hash of the complete state. Equal states have equal hashes. */
