@@ -13,7 +13,7 @@ import { VERSION } from '../src/version.ts';
 const COMMANDS: Readonly<Record<string, string>> = {
   build: 'Turns rune activity records into a static JSON API.',
   serve: 'Serves a build on this machine.',
-  pull: 'Fetches blocks from a Bitcoin Core node, a server of this API or another mirror.',
+  pull: 'Fetches blocks from a Bitcoin Core node or another mirror.',
   verify: 'Checks every file of a build.',
   upload: 'Uploads a build to object storage with rclone.',
   init: 'Asks what a mirror needs, and writes rune-mirror.json.',

@@ -12,7 +12,7 @@ import { type ActivityRecord, contractJson } from './recordJson.ts';
 export const blockDigest = (records: string | Uint8Array): string => createHash('sha256').update(records).digest('hex');
 
 /** Computes a block's digest from parsed records, added one by one in served order. */
-export class RecordsDigest {
+class RecordsDigest {
   readonly #hash = createHash('sha256');
   #isEmpty = true;
 

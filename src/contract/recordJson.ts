@@ -1,7 +1,7 @@
 /**
- * Formats a parsed record as JSON of the dialect `contract`, for pulls and `npm run verify`. Builds produce the same
+ * Formats a parsed record as JSON of the dialect `contract`, for `npm run verify`. Builds produce the same
  * text in SQL (engine/render/renderRecordSql.ts), because DuckDB formats millions of records on all cores.
- * test/verify/verify.test.ts and test/exhaustive/pull/pullMirror.test.ts check that both texts have the same digests.
+ * test/verify/verify.test.ts and test/pull/blocksOfRows.test.ts check that both texts have the same digests.
  */
 import type { Operation } from '../pages/blockAndTransactionLists.ts';
 

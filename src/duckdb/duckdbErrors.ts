@@ -45,8 +45,6 @@ export const isDamage = (message: string): boolean =>
 /** True if DuckDB's message says that a file cannot be read or written. Such a message contains the file's path. */
 export const isFileError = (message: string): boolean => /^IO Error: /.test(message);
 
-export const isWrongValue = (message: string): boolean => /^(?:Conversion|Invalid Input) Error/.test(message);
-
 /** True for DuckDB's errors about the content of an input file. Any other error may be a bug of this program. */
 export const isAboutFile = (error: unknown): boolean =>
   !(error instanceof CliError) && /^(?:Invalid Input|IO|Invalid|Not implemented|Serialization) Error: /.test(messageOf(error));

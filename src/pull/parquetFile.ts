@@ -13,7 +13,7 @@ export interface CsvRows {
   readonly fields: readonly Field[];
   /** SQL expressions for ORDER BY. No two rows have the same values of all these expressions. */
   readonly order: readonly string[];
-  /** SQL (FROM ...) of further rows with the same columns. May refer to the rows of the CSV file as `fetched`. */
+  /** SQL (FROM ...) of further rows with the same columns. */
   readonly more?: string | undefined;
   /** SQL condition for the rows to write. Default: all rows. */
   readonly where?: string;

@@ -1,5 +1,6 @@
 /** Plans which blocks to fetch, from the wanted range, the source's range and the pulled files. Does no I/O. */
 import { InputError } from '../errors.ts';
+import { HEIGHTS_PER_FILE, hundredOf } from '../rows/rowsForm.ts';
 import { type Extent, MOST_BLOCKS } from './blockSource.ts';
 import { type Heights, heightsOf } from './heightRange.ts';
 import type { PulledFile } from './pulledFiles.ts';
@@ -7,7 +8,7 @@ import type { PulledFile } from './pulledFiles.ts';
 export interface WantedBlocks {
   /**
    * First height, or a number of last blocks. If undefined, the pull begins at the first pulled block, or at the
-   * source's `begin` if no block was pulled.
+   * source's first if no block was pulled.
    */
   readonly from: number | { readonly last: number } | undefined;
   /** Last height; undefined for the tip. */
@@ -19,8 +20,6 @@ export interface PlanInput {
   readonly source: Extent;
   /** Number of the source's last blocks that a reorganisation may still replace. Older blocks are called settled. */
   readonly confirmations: number;
-  /** Number of settled heights per file of this source. Such files begin at multiples of this number. */
-  readonly perFile: number;
   readonly files: readonly PulledFile[];
   /** Heights of pulled blocks that differ from the source's blocks. */
   readonly stale: ReadonlySet<number>;
@@ -35,9 +34,9 @@ export interface Plan {
 }
 
 /** Throws an InputError if the source has more blocks to fetch than one pull may fetch. */
-export function plan({ wanted, source, confirmations, perFile, files, stale }: PlanInput): Plan {
+export function plan({ wanted, source, confirmations, files, stale }: PlanInput): Plan {
   const last = Math.min(wanted.to ?? Number.MAX_SAFE_INTEGER, source.last);
-  const range = { first: firstOf(wanted, source, perFile, files), last };
+  const range = { first: firstOf(wanted, source, files), last };
   const fresh = files.filter((file) => !isStale(file, stale));
   const covered = new Set(fresh.flatMap((file) => heightsOf(file)));
   const missing: number[] = [];
@@ -56,21 +55,22 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
 
   const settled = source.last - confirmations;
   const units: Heights[] = [];
-  if (perFile > 1) {
-    // Each `perFile` consecutive settled blocks become one file. This file also replaces the files of blocks that were
-    // fetched one by one while they were new.
-    for (let start = range.first - (range.first % perFile); start <= Math.min(range.last, settled); start += perFile) {
-      const wantedPart = { first: Math.max(start, range.first), last: Math.min(start + perFile - 1, wanted.to ?? Number.MAX_SAFE_INTEGER) };
-      const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);
-      // Extends the wanted part to all heights of the files that it touches, because the new file replaces these files.
-      const stretch = {
-        first: touching.reduce((least, { first }) => Math.min(least, first), wantedPart.first),
-        last: touching.reduce((most, { last }) => Math.max(most, last), wantedPart.last),
-      };
-      const isWhole = touching.length === 1 && touching[0]?.first === stretch.first && touching[0].last === stretch.last;
-      const isThere = stretch.first >= source.first && stretch.last <= settled;
-      if (wantedPart.first <= wantedPart.last && isThere && !isWhole) units.push(stretch);
-    }
+  // Each hundred of settled blocks becomes one file. This file also replaces the files of blocks that were
+  // fetched one by one while they were new.
+  for (let start = hundredOf(range.first).first; start <= Math.min(range.last, settled); start += HEIGHTS_PER_FILE) {
+    const wantedPart = {
+      first: Math.max(start, range.first),
+      last: Math.min(start + HEIGHTS_PER_FILE - 1, wanted.to ?? Number.MAX_SAFE_INTEGER),
+    };
+    const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);
+    // Extends the wanted part to all heights of the files that it touches, because the new file replaces these files.
+    const stretch = {
+      first: touching.reduce((least, { first }) => Math.min(least, first), wantedPart.first),
+      last: touching.reduce((most, { last }) => Math.max(most, last), wantedPart.last),
+    };
+    const isWhole = touching.length === 1 && touching[0]?.first === stretch.first && touching[0].last === stretch.last;
+    const isThere = stretch.first >= source.first && stretch.last <= settled;
+    if (wantedPart.first <= wantedPart.last && isThere && !isWhole) units.push(stretch);
   }
   const inStretch = new Set(units.flatMap(heightsOf));
   for (const height of missing) if (!inStretch.has(height)) units.push({ first: height, last: height });
@@ -80,11 +80,11 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
   return { range, units, outgrown: moves ? files.filter((file) => file.last < range.first) : [] };
 }
 
-function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, files: readonly PulledFile[]): number {
+function firstOf({ from }: WantedBlocks, source: Extent, files: readonly PulledFile[]): number {
   if (typeof from === 'number') return Math.max(from, source.first);
-  if (from === undefined) return Math.max(files[0]?.first ?? source.begin, source.first);
+  if (from === undefined) return Math.max(files[0]?.first ?? source.first, source.first);
   const first = Math.max(source.last - from.last + 1, 0);
-  return Math.max(first - (first % perFile), source.first);
+  return Math.max(hundredOf(first).first, source.first);
 }
 
 export const isStale = (range: Heights, stale: ReadonlySet<number>): boolean => heightsOf(range).some((height) => stale.has(height));

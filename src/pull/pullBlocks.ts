@@ -1,5 +1,5 @@
 /**
- * Pulls blocks from a source into the input folder. Compares the pulled files with the source and fetches the
+ * Pulls rows of another mirror into the input folder. Compares the pulled files with the mirror and fetches the
  * differences, in rounds, until a round finds none.
  */
 import { join } from 'node:path';
@@ -9,14 +9,13 @@ import type { Progress } from '../cli/progress.ts';
 import { joinRuns, type LastRead } from '../contract/sources.ts';
 import type { Store } from '../duckdb/store.ts';
 import { BuildError } from '../errors.ts';
-import type { Extent, Source } from './blockSource.ts';
+import type { Extent } from './blockSource.ts';
 import { updateBlocksFile } from './blocksFile.ts';
 import type { Heights } from './heightRange.ts';
-import { finishJoins, joinSettled, splitFile } from './joinFiles.ts';
-import { pullEtchings } from './mirror/pullEtchings.ts';
+import type { RowsSource } from './mirror/rows/rowsSource.ts';
 import { isStale, plan, type WantedBlocks } from './planBlocks.ts';
-import { isJoined, listPulledFiles, PULLED_FOLDER, type PulledFile } from './pulledFiles.ts';
-import { findStale, type Stale } from './replacedBlocks.ts';
+import { listPulledFiles, PULLED_FOLDER, type PulledFile } from './pulledFiles.ts';
+import { findStale } from './replacedBlocks.ts';
 import { removeFiles } from './writePulled.ts';
 
 export interface PullOptions {
@@ -52,26 +51,18 @@ const MOST_ROUNDS = 5;
  * Pulls once. Throws an InputError if a settled block differs, and a BuildError if the source or the disk fails.
  * Fetched files stay, so that the next pull continues from there.
  */
-export async function pull(options: PullOptions, source: Source, store: Store, log: Log, progress: Progress): Promise<PullResult> {
+export async function pull(options: PullOptions, source: RowsSource, store: Store, log: Log, progress: Progress): Promise<PullResult> {
   const folder = join(options.to, PULLED_FOLDER);
   const totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
   const fetched: Heights[] = [];
   let empty: Heights[] = [];
   let tip: LastRead | undefined;
-  finishJoins(folder);
   for (let round = 0; ; round += 1) {
     options.signal.throwIfAborted();
     const has = await source.look();
-    let files = listPulledFiles(folder);
-    let stale = await findStale(options.confirmations, source, has, files, folder, store);
-    // Splits joined files, so that their unchanged blocks need not be fetched again.
-    const cut = files.filter((file) => isJoined(file) && isCut(file, stale, has));
-    if (cut.length > 0) {
-      for (const file of cut) await splitFile(folder, file);
-      files = listPulledFiles(folder);
-      stale = await findStale(options.confirmations, source, has, files, folder, store);
-    }
-    const { range, units, outgrown } = plan({ ...options, source: has, perFile: source.perFile, files, stale: stale.heights });
+    const files = listPulledFiles(folder);
+    const stale = await findStale(options.confirmations, source, has, files, folder, store);
+    const { range, units, outgrown } = plan({ ...options, source: has, files, stale: stale.heights });
     if (round === 0) announce(source, has, range, units, stale.replaced, log);
     if (round === MOST_ROUNDS && units.length > 0)
       throw new BuildError(`${source.name} changed during each of ${MOST_ROUNDS} rounds`, [
@@ -80,9 +71,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     removeFiles(folder, stale.orphans);
     totals.replaced += stale.replaced;
     if (round === 0 || units.length > 0) {
-      const isBehind = highest(files) > has.last;
-      await source.prepare?.(isBehind);
-      await updateRunes(source, has, files, { isBehind, folder, ...options }, store, units.length > 0 ? log : undefined, progress);
+      await source.prepare(highest(files) > has.last);
     }
     const written = new Set<string>();
     const all = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
@@ -116,10 +105,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     totals.blocks += all;
     empty = readWithin(source, range);
     tip = source.tip?.height === range.last ? source.tip : undefined;
-    if (units.length === 0) {
-      await joinSettled(folder, has.last - options.confirmations, options.signal, progress);
-      break;
-    }
+    if (units.length === 0) break;
   }
   const heights = rangesOf(listPulledFiles(folder));
   if (heights.length > 0) {
@@ -129,38 +115,16 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   return { ...totals, heights };
 }
 
-/** Updates the table of runes from the source's etchings, if the source has etchings. Logs only if `log` is given. */
-async function updateRunes(
-  source: Source,
-  has: Extent,
-  files: readonly PulledFile[],
-  { isBehind, folder, confirmations }: PullOptions & { readonly isBehind: boolean; readonly folder: string },
-  store: Store,
-  log: Log | undefined,
-  progress: Progress,
-): Promise<void> {
-  if (source.etchings === undefined) return;
-  // Ledger rows that were pulled from a database refer to the database's runes, so these runes are kept.
-  const keepsOthers = isBehind || files.some(({ digest }) => digest === undefined);
-  const runes = await pullEtchings(source.etchings, { folder, settled: has.last - confirmations, keepsOthers }, store, progress);
-  if (runes === undefined) log?.info('runes', `${source.name} has no etchings, so builds of its blocks have none.`, { runes: 0 });
-  else if (runes > 0) log?.info('runes', `Fetched ${count(runes, 'etching')}.`, { runes });
-}
-
 /** Returns the parts of a range that the source has read. Heights of these parts without a file have no records. */
-const readWithin = (source: Source, { first, last }: Heights): Heights[] =>
-  (source.heightsRead ?? []).flatMap((run) => {
+const readWithin = (source: RowsSource, { first, last }: Heights): Heights[] =>
+  source.heightsRead.flatMap((run) => {
     const part = { first: Math.max(run.first, first), last: Math.min(run.last, last) };
     return part.first <= part.last ? [part] : [];
   });
 
-/** True for a file that has blocks to keep and blocks that this pull replaces or removes. */
-const isCut = (file: PulledFile, { heights, replaced }: Stale, { last }: Extent): boolean =>
-  isStale(file, heights) || (replaced > 0 && file.first <= last && last < file.last);
-
 const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);
 
-function announce(source: Source, has: Extent, range: Heights, units: readonly Heights[], replaced: number, log: Log): void {
+function announce(source: RowsSource, has: Extent, range: Heights, units: readonly Heights[], replaced: number, log: Log): void {
   const blocks = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
   const todo = blocks === 0 ? 'nothing to fetch' : `${count(blocks, 'block')} to fetch`;
   const changed = replaced === 0 ? '' : `, ${replaced} pulled blocks changed`;

@@ -1,5 +1,4 @@
 /** Defines and parses the flags of the pull command. */
-import { SECRETS } from '../cli/environment.ts';
 import { CONFIG, type Command, Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryBeside, memoryLimitOf } from '../cli/memoryLimit.ts';
@@ -18,7 +17,7 @@ import { DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),
-  about: 'Fetches blocks into the input folder from a Bitcoin Core node, a server of this API, or another mirror.',
+  about: 'Fetches blocks into the input folder from a Bitcoin Core node, or from another mirror.',
   flags: [
     flag('from URL', 'The source: core:http://127.0.0.1:8332 or https://host[/prefix].', {
       heading: 'What to fetch',
@@ -27,7 +26,6 @@ export const PULL_COMMAND: Command = {
     flag('blocks RANGE', 'Heights as A.., A..B or ..B; or -N.. for the last N blocks, which removes older ones.', {
       byDefault: 'from the first pulled block, or the first of the source',
     }),
-    flag('header LINE', "HTTP header to send with every request, such as 'x-api-key: ...'.", { repeatable: true }),
     flag('confirmations N', 'How many of the last blocks to compare again, and to replace if they changed.', {
       byDefault: `${UNSETTLED_BLOCKS}, or 100 with a node`,
     }),
@@ -47,7 +45,7 @@ export const PULL_COMMAND: Command = {
     HELP,
   ],
   examples: [
-    { args: '--from https://host', about: 'Pull from a server of this API, or another mirror.' },
+    { args: '--from https://host', about: 'Pull the rows of another mirror.' },
     { args: '--from core:http://127.0.0.1:8332 --follow', about: 'Follow a Bitcoin Core node, and build after each new block.' },
     { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
   ],
@@ -57,7 +55,7 @@ export const PULL_COMMAND: Command = {
 
 /**
  * Maximum of --confirmations. A pull from a node keeps some hundred kilobytes per unsettled block in memory, and a pull
- * from a server sends a request per unsettled block. More is never needed: a week has a thousand blocks, and no
+ * from a mirror a file per unsettled block. More is never needed: a week has a thousand blocks, and no
  * reorganisation was ever deeper than a hundred.
  */
 const MOST_CONFIRMATIONS = 10_000;
@@ -70,8 +68,6 @@ export interface PullModules {
 const MODULES: PullModules = { pull: () => import('./runPull.ts'), build: () => import('../engine/build.ts') };
 
 export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules = MODULES): Promise<void> {
-  // The environment variable has one header per line. It is hidden from other users, unlike a command line.
-  const [variable, given] = [process.env[SECRETS.headers] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
   const from = parseFrom(flags.one('from'));
   checkUse(flags, from);
@@ -86,7 +82,6 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     wanted: parseWanted(flags.one('blocks')),
     confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : UNSETTLED_BLOCKS, 0, MOST_CONFIRMATIONS),
     concurrency: flags.integer('concurrency', 4, 1, 64),
-    headers: parseHeaders([...variable.split(/\r?\n/).filter((line) => line.trim() !== ''), ...given]),
     rate: flags.integer('rate', DEFAULTS.rate, 0, 10_000),
     retries: flags.integer('retries', DEFAULTS.retries, 0, 100),
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
@@ -136,7 +131,7 @@ function buildsOf(args: readonly string[], settings: Settings, memoryLimit: stri
 /** Throws a UsageError for flags that have no effect with this source. */
 function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const isNode = from instanceof NodeUrl;
-  const unused = isNode ? ['header', ...(flags.has('block-source') ? [] : ['rate'])] : ['block-source', 'follow'];
+  const unused = isNode ? (flags.has('block-source') ? [] : ['rate']) : ['block-source', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined) throw new UsageError(`--${given} has an effect only if --from is ${isNode ? 'not ' : ''}a Bitcoin Core node`);
   if (!flags.has('follow') && flags.positionals.length > 0)
@@ -170,8 +165,7 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
     throw new UsageError(
       `${flag} https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node or a mirror`,
     );
-  if (!isPlainHttp(url))
-    throw new UsageError(`${flag} must be a URL without user, password, query and fragment; give a key with pull --header`);
+  if (!isPlainHttp(url)) throw new UsageError(`${flag} must be a URL without user, password, query and fragment`);
   if (NODE_PORTS.includes(url.port))
     throw new UsageError(`${flag} has the port of a Bitcoin Core node. Write core: before the URL, as in core:http://127.0.0.1:8332`);
   return url;
@@ -197,31 +191,4 @@ export function parseWanted(text: string | undefined): WantedBlocks {
     );
   const first = last === undefined ? (from === '' ? undefined : Number(from)) : { last };
   return { from: first, to: to === '' ? undefined : Number(to) };
-}
-
-/** Headers that the HTTP client sets itself, or rejects. */
-const OWN_HEADERS = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-
-function parseHeaders(lines: readonly string[]): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const line of lines) {
-    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]+?)[ \t]*$/.exec(line) ?? [];
-    // The message does not show the line, which may contain a key.
-    if (name === undefined || value === undefined)
-      throw new UsageError(`--header and each line of ${SECRETS.headers} must be a name, a colon and a value, as in 'x-api-key: ...'`);
-    if (OWN_HEADERS.has(name.toLowerCase()))
-      throw new UsageError(`--header ${name} is not allowed: the HTTP client sets this header itself`);
-    headers[name.toLowerCase()] = value;
-  }
-  return headers;
 }

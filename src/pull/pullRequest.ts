@@ -6,7 +6,7 @@ import type { PullOptions } from './pullBlocks.ts';
 
 export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
 
-export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
+export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry' | 'headers'> {
   /** An `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
   /** Server that has the blocks which the node has pruned. */

@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { count } from '../cli/log.ts';
 import type { Store } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
-import { type BlockIdentity, isSameBlock } from './blockIdentity.ts';
-import type { Extent, Source } from './blockSource.ts';
+import type { BlockIdentity } from './blockIdentity.ts';
+import type { Extent } from './blockSource.ts';
 import { heightsOf } from './heightRange.ts';
+import type { RowsSource } from './mirror/rows/rowsSource.ts';
 import { isStale } from './planBlocks.ts';
-import { EMPTY, isJoined, joinedDigest, type PulledFile, readIdentities } from './pulledFiles.ts';
+import { type PulledFile, readIdentities } from './pulledFiles.ts';
 import { hasChecksum } from './writePulled.ts';
 
 export interface Stale {
@@ -28,12 +29,11 @@ export interface Stale {
 }
 
 /**
- * Compares pulled blocks with the source: only the last blocks, or all blocks if the source knows digests. Throws an
- * InputError if a settled block differs.
+ * Compares the last pulled blocks with the source. Throws an InputError if a settled block differs.
  */
 export async function findStale(
   confirmations: number,
-  source: Source,
+  source: RowsSource,
   has: Extent,
   files: readonly PulledFile[],
   folder: string,
@@ -44,18 +44,14 @@ export async function findStale(
   // Compares the highest settled block too. If this block differs, the chains fork below the blocks that this pull may
   // replace.
   const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
-  const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
+  const compared = (height: number) => height >= has.first && height <= top && height >= settled;
   const compare = async (file: PulledFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {
     const theirs = await source.identities(asked);
-    const withRows = [...theirs.values()].some(({ rows }) => rows !== undefined);
-    const ours = identitiesInName(file, theirs) ?? (await readIdentities(folder, file, asked, withRows, store));
+    const ours = await readIdentities(folder, file, asked, store);
     return new Map(asked.map((height) => [height, comparisonOf(ours.get(height), theirs.get(height))]));
   };
   const different: number[] = [];
   for (const file of files) {
-    // Stops comparing if a settled block differs, because this function then throws an error. `different[0]` is the
-    // lowest of the differing blocks.
-    if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;
     for (const [height, comparison] of await compare(file, asked)) if (comparison === 'other') different.push(height);
@@ -64,12 +60,10 @@ export async function findStale(
   if (deepest <= settled) {
     const fileAt = new Map(files.flatMap((file) => heightsOf(file).map((height) => [height, file])));
     const below = [...new Set(heights)].filter((height) => height <= deepest).sort((a, b) => a - b);
-    const fork = source.knowsDigests
-      ? deepest
-      : await findFork(below, async (height) => {
-          const file = fileAt.get(height);
-          return file === undefined ? 'empty' : ((await compare(file, [height])).get(height) ?? 'empty');
-        });
+    const fork = await findFork(below, async (height) => {
+      const file = fileAt.get(height);
+      return file === undefined ? 'empty' : ((await compare(file, [height])).get(height) ?? 'empty');
+    });
     throw new InputError(
       `block ${fork} differs between ${folder} and ${source.name}; the last ${count(top - fork + 1, 'block')} would have to be replaced, but this pull replaces only the last ${confirmations}`,
       [
@@ -80,7 +74,7 @@ export async function findStale(
   }
   const gone = new Set(different.filter((height) => !has.has(height)));
   const stale = new Set([...different, ...inTwoFiles(heights), ...withoutChecksum(files, folder, has)]);
-  const cut = files.find((file) => !isJoined(file) && file.first < has.first && isStale(file, stale));
+  const cut = files.find((file) => file.first < has.first && isStale(file, stale));
   if (cut !== undefined)
     throw new InputError(`${join(folder, cut.path)} must be fetched again, but ${source.name} begins at block ${has.first}`, [
       'Pull from the source of this file, or remove the file.',
@@ -98,7 +92,7 @@ export async function findStale(
 type Comparison = 'same' | 'other' | 'empty';
 
 function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | undefined): Comparison {
-  if (ours === undefined || theirs === undefined || !isSameBlock(ours, theirs)) return 'other';
+  if (ours === undefined || theirs === undefined || ours.hash !== theirs.hash || ours.records !== theirs.records) return 'other';
   return ours.hash === '' && theirs.records === 0 ? 'empty' : 'same';
 }
 
@@ -136,24 +130,6 @@ function inTwoFiles(heights: readonly number[]): number[] {
  */
 const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Extent): number[] =>
   files
-    .filter(({ path, digest }) => digest === undefined && !hasChecksum(join(folder, path)))
+    .filter(({ path }) => !hasChecksum(join(folder, path)))
     .flatMap((file) => heightsOf(file))
     .filter((height) => height >= has.first && height <= has.last);
-
-const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
-
-/** Returns the identities of a file's blocks from the digest in the file's name, if this is enough to compare them. */
-function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
-  if (file.digest === undefined) return undefined;
-  if (isJoined(file)) {
-    const blocks = heightsOf(file).flatMap((height) => {
-      const digest = digestOf(theirs.get(height));
-      return digest === undefined ? [] : [{ height, digest }];
-    });
-    // If the digest differs, the caller must read the file to find out which blocks differ.
-    const isSame = blocks.length > file.last - file.first && joinedDigest(blocks) === file.digest;
-    return isSame ? new Map(theirs) : undefined;
-  }
-  if (theirs.get(file.first)?.digest === undefined) return undefined;
-  return new Map([[file.first, { hash: '', records: 0, digest: file.digest }]]);
-}

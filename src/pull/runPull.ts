@@ -9,17 +9,15 @@ import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { withLock } from '../duckdb/lockDatabase.ts';
 import { Store } from '../duckdb/store.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
-import type { Source } from './blockSource.ts';
 import { Client } from './httpClient.ts';
-import { HttpSource } from './mirror/apiServerSource.ts';
-import { baseOf, findManifest, MirrorSource } from './mirror/mirrorSource.ts';
+import { baseOf, findManifest } from './mirror/mirrorSource.ts';
 import { RowsSource } from './mirror/rows/rowsSource.ts';
 import { BlockServer } from './node/blockServer.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
 import { type PullResult, pull } from './pullBlocks.ts';
-import { listPulledFiles, PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import { NodeUrl, type PullRequest } from './pullRequest.ts';
 import { explained, removeWorkFiles, writeError } from './writePulled.ts';
 
@@ -38,7 +36,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   const threads = isOfBlocks ? 1 : availableParallelism();
   const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, worker: 'pull' };
-  let source: Source | undefined;
+  let source: RowsSource | undefined;
   try {
     if (!isOfBlocks) await store.returnFreed();
     return await withLock(store, lock, async () => {
@@ -66,7 +64,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
     throw explained(folder, error);
   } finally {
     progress.end();
-    await source?.close?.();
+    source?.close();
     store.close();
     try {
       removeWorkFiles(folder);
@@ -110,21 +108,16 @@ async function pullFromNode(
   }
 }
 
-async function openSource(request: PullRequest & { readonly from: URL }, folder: string, store: Store, log: Log): Promise<Source> {
-  const { from } = request;
-  const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
-  const base = baseOf(from);
+async function openSource(request: PullRequest & { readonly from: URL }, folder: string, store: Store, log: Log): Promise<RowsSource> {
+  const client = new Client({ ...request, headers: {}, onRetry: (why) => log.notice(`${why}; trying again`) });
+  const base = baseOf(request.from);
   const manifest = await findManifest(base, client);
-  if (manifest === undefined) return new HttpSource(base, client, folder);
-  // A folder must not mix files of rows with files of records, because a build publishes rows only if it has the rows
-  // of all blocks.
-  if (manifest.rows !== undefined && listPulledFiles(folder).every(({ digest }) => digest === undefined))
-    return new RowsSource(base, manifest, client, folder, request.limits, store.processMemory);
-  if (manifest.rows !== undefined)
-    log.notice(
-      `${base} publishes rows, which are pulled faster and have more data, but ${folder} already has records; to pull rows, give another folder with --to`,
-    );
-  return new MirrorSource(base, manifest, client, folder);
+  if (manifest?.rows !== undefined) return new RowsSource(base, manifest, client, folder, request.limits, store.processMemory);
+  throw manifest === undefined
+    ? new InputError(
+        `${base} is not a mirror of this program: give a mirror, or save the answers of the server and build them with --input`,
+      )
+    : new InputError(`${base} publishes no rows: give another mirror, or ask its operator to build without --no-rows`);
 }
 
 /** Creates the folder that contains the temporary files and the lock file. Returns its path. */

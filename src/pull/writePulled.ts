@@ -1,28 +1,14 @@
 /** Writes files atomically: syncs a temporary file and renames it. Throws system errors, which `explained` converts. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { appendFile, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
-import type { ActivityRecord } from '../contract/recordJson.ts';
 import { isDiskFull } from '../duckdb/duckdbErrors.ts';
 import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
 import { checksumText, sha256Of } from '../input/checksums.ts';
 import { CHECKSUM_ENDING } from '../input/discover.ts';
-import { CheckedBlock } from './blockIdentity.ts';
-import { blockFile, type PulledFile, RUNES_FILE, WORK_FOLDER } from './pulledFiles.ts';
-
-const compress = promisify(gzip);
+import { type PulledFile, RUNES_FILE, WORK_FOLDER } from './pulledFiles.ts';
 
 let count = 0;
-
-/** A fetched file at its final path. */
-export interface Fetched {
-  /** Path relative to the folder `pulled`. */
-  readonly path: string;
-  readonly records: number;
-  readonly bytes: number;
-}
 
 export const workFile = (folder: string, ending: string): string => {
   count += 1;
@@ -34,56 +20,6 @@ export function removeWorkFiles(folder: string): void {
   const work = join(folder, WORK_FOLDER);
   const names = emptyIfMissing(() => readdirSync(work)).filter((name) => name.startsWith(`${process.pid}-`));
   for (const name of names) rmSync(join(work, name), { force: true });
-}
-
-/** Number of characters after which a new gzip member begins. */
-const MEMBER_LENGTH = 4 * 1024 * 1024;
-
-/**
- * Adds the next records of a block. Rejects with a BadBlockError for a record of another block or out of served order.
- */
-export type AddRecords = (records: readonly ActivityRecord[]) => Promise<void>;
-
-/**
- * Writes a block's file with the records that `fill` adds. Then calls `check` with the digest of the records. Unless
- * `check` throws, moves the file to its final path. The file has one JSON record per line, or `[]` for a block without
- * records. Writes records while `fill` reads more, so that a block of any size takes little memory.
- */
-export async function writeBlock(
-  folder: string,
-  height: number,
-  fill: (add: AddRecords) => Promise<void>,
-  check: (digest: string) => void = () => undefined,
-): Promise<Fetched> {
-  const block = new CheckedBlock(height);
-  const temporary = workFile(folder, '.gz');
-  let [lines, bytes] = ['', 0];
-  const flush = async () => {
-    const member = await compress(lines);
-    lines = '';
-    await appendFile(temporary, member);
-    bytes += member.length;
-  };
-  try {
-    await fill(async (added) => {
-      for (const record of added) {
-        block.add(record);
-        lines += `${JSON.stringify(record)}\n`;
-        if (lines.length >= MEMBER_LENGTH) await flush();
-      }
-    });
-    const { records, digest } = block.end();
-    check(digest);
-    if (records === 0) lines = '[]\n';
-    if (lines !== '') await flush();
-    await sync(temporary);
-    const path = blockFile(height, digest);
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    renameSync(temporary, join(folder, path));
-    return { path, records, bytes };
-  } finally {
-    rmSync(temporary, { force: true });
-  }
 }
 
 /**

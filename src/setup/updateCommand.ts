@@ -3,9 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { env, execPath } from 'node:process';
+import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
-import { withoutSecrets } from '../cli/environment.ts';
 import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import { count, type Log, type SummaryRow } from '../cli/log.ts';
 import { settingsFileOf, settingsReader } from '../cli/settings.ts';
@@ -37,19 +36,13 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   if (source === undefined) throw new UsageError(`${file} has no value of "source"; add one, as in "source": "core:http://127.0.0.1:8332"`);
   const command = (name: string, ...args: string[]) => [execPath, program.runner, name, '--config', file, ...args];
   const updates: Step[] = [
-    { name: 'pull', line: command('pull', '--log', format), environment: env },
-    { name: 'build', line: command('build', '--input', PULLED, '--out', OUT, '--log', format), environment: withoutSecrets(env) },
+    { name: 'pull', line: command('pull', '--log', format) },
+    { name: 'build', line: command('build', '--input', PULLED, '--out', OUT, '--log', format) },
   ];
-  const uploads =
-    upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, OUT], environment: withoutSecrets(env) }];
+  const uploads = upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, OUT] }];
   if (flags.has('follow')) {
     if (!source.startsWith('core:')) throw new UsageError('--follow needs a node as source, such as core:http://127.0.0.1:8332');
-    await uploadAfterBuilds(
-      { name: 'pull', line: command('pull', '--log', 'json', '--follow'), environment: env },
-      uploads,
-      format === 'json',
-      log,
-    );
+    await uploadAfterBuilds({ name: 'pull', line: command('pull', '--log', 'json', '--follow') }, uploads, format === 'json', log);
     return;
   }
   const clock = new Stopwatch();
@@ -84,7 +77,6 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
 interface Step {
   readonly name: string;
   readonly line: readonly string[];
-  readonly environment: NodeJS.ProcessEnv;
 }
 
 /**
@@ -92,11 +84,11 @@ interface Step {
  * and names the steps `later`, which then do not run.
  */
 async function runStep(
-  { name, line: [file = '', ...args], environment }: Step,
+  { name, line: [file = '', ...args] }: Step,
   onLine: (text: string) => void,
   later: readonly Step[] = [],
 ): Promise<void> {
-  const child: ChildProcess = spawn(file, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child: ChildProcess = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine);
   // On Ctrl-C, the terminal also signals the step, so this command only waits for its end. A SIGTERM reaches only this
   // command, so it is passed on to the step.

@@ -282,12 +282,12 @@ export const DATA_FAULTS: readonly Fault[] = [
     test: 'pull/pullPlan',
   },
   {
-    name: 'a mirror is read like a server of the API',
+    name: 'a mirror without rows is pulled',
     file: 'src/pull/runPull.ts',
-    from: 'if (manifest === undefined) return new HttpSource',
-    to: 'if (manifest !== undefined) return new HttpSource',
-    test: 'exhaustive/pull/pullMirror',
-    only: 'of the recorded chain',
+    from: 'if (manifest?.rows !== undefined) return',
+    to: 'if (manifest !== undefined) return',
+    test: 'exhaustive/pull/pull',
+    only: 'without rows',
   },
   {
     name: 'the last blocks of a range that has an end',
@@ -302,7 +302,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: 'UNSETTLED_BLOCKS, 0, MOST_CONFIRMATIONS)',
     to: 'UNSETTLED_BLOCKS, 1, MOST_CONFIRMATIONS)',
     test: 'pull/pullCommand',
-    only: 'sends its key',
+    only: 'reports its result',
   },
   {
     name: 'empty blocks of a mirror have a record',
@@ -341,8 +341,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/mirror/mirrorSource.ts',
     from: 'blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest',
     to: 'blocks.length !== found.blocks',
-    test: 'exhaustive/pull/pullMirror',
-    only: 'never accepts digests',
+    test: 'exhaustive/pull/hostileSources',
+    only: 'digests are not',
   },
   // Input.
   {

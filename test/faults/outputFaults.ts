@@ -35,12 +35,12 @@ export const OUTPUT_FAULTS: readonly Fault[] = [
     only: 'replace flags',
   },
   {
-    name: 'secrets for programs that need none',
-    file: 'src/cli/environment.ts',
-    from: 'filter(([name]) => !Object.values<string>(SECRETS).includes(name))',
-    to: "filter(([name]) => name !== '')",
+    name: 'settings replace flags that are given',
+    file: 'src/cli/flags.ts',
+    from: 'new Map([...others, ...this.values])',
+    to: 'new Map([...this.values, ...others])',
     test: 'exhaustive/setup/settings',
-    only: 'no secrets',
+    only: 'but not flags',
   },
   {
     name: 'a setting that replaces the flag of the user',

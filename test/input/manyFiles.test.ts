@@ -1,5 +1,5 @@
 /**
- * Tests input with 200,000 files, because a pull from a server writes a file for each block. A function call can have
+ * Tests input with 200,000 files, because an operator may have a file for each block. A function call can have
  * only about 125,000 arguments, so code that passes a file per argument would fail.
  */
 import { join } from 'node:path';
@@ -7,7 +7,6 @@ import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { FILES, selectFiles } from '../../src/input/changedFiles.ts';
 import { groupAlike, type Numbered } from '../../src/input/rawSource.ts';
-import { plan } from '../../src/pull/planBlocks.ts';
 import { temporaryFolder } from '../support/build.ts';
 
 const MANY = 200_000;
@@ -24,12 +23,4 @@ it('a build finds the changed files among many', async () => {
 it('a build reads many files of one format together', () => {
   const files = Array.from({ length: MANY }, (_, id) => ({ id, form: 'activity', layout: 'array' }) as unknown as Numbered);
   expect([...groupAlike(files)].map((group) => group.length)).toEqual([MANY]);
-});
-
-it('a pull joins many files into one', () => {
-  const files = Array.from({ length: MANY }, (_, i) => ({ path: `${i}`, first: i, last: i, digest: '' }));
-  const source = { first: 0, begin: 0, last: MANY + 10, has: () => true };
-  const wanted = { from: undefined, to: MANY - 1 };
-  const { units } = plan({ wanted, source, confirmations: 6, perFile: MANY, files, stale: new Set() });
-  expect(units).toEqual([{ first: 0, last: MANY - 1 }]);
 });

@@ -164,20 +164,12 @@ describe('relations of the store', () => {
   const inQuery = (strings: readonly string[]) =>
     strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:NOT MATERIALIZED )?\(/g)].map(([, name = '']) => name));
 
-  /**
-   * Names that are allowed although no other SQL text defines them: `fetched`, which src/pull/parquetFile.ts
-   * defines for the SQL of its callers.
-   */
-  const OTHERS: Readonly<Record<string, readonly string[]>> = {
-    'src/pull/mirror/pullEtchings.ts': ['fetched'],
-  };
-
   it('are named in SQL only by the file that creates them; others get them as values (src/duckdb/table.ts)', () => {
     const found: string[] = [];
     let named = 0;
     for (const [path, text] of SOURCES) {
       const strings = stringsOf(path, text);
-      const own = new Set([...made(strings), ...inQuery(strings), ...(OTHERS[path] ?? [])]);
+      const own = new Set([...made(strings), ...inQuery(strings)]);
       for (const name of namesAfter(
         strings.filter((string) => /\b(?:SELECT|FROM|INSERT INTO|UPDATE|DELETE)\b/.test(string)),
         '(?<!DISTINCT )FROM|JOIN|INTO|UPDATE|TABLE',

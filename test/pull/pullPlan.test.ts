@@ -7,20 +7,17 @@ import { describe, expect, it } from 'vitest';
 import { type Heights, heightsOf } from '../../src/pull/heightRange.ts';
 import { type PlanInput, plan } from '../../src/pull/planBlocks.ts';
 import { parseWanted } from '../../src/pull/pullCommand.ts';
-import { blockFile, ledgerFile, type PulledFile } from '../../src/pull/pulledFiles.ts';
+import { ledgerFile, type PulledFile } from '../../src/pull/pulledFiles.ts';
 
-const fileOf = ({ first, last }: Heights, isLedger: boolean): PulledFile =>
-  isLedger
-    ? { path: ledgerFile(first, last), first, last, digest: undefined }
-    : { path: blockFile(first, 'ab'.repeat(32)), first, last, digest: 'ab'.repeat(8) };
+const fileOf = ({ first, last }: Heights): PulledFile => ({ path: ledgerFile(first, last), first, last });
 
 /**
  * Executes a plan, and returns the files afterwards. A unit of the plan (a range of blocks to fetch) becomes a file,
  * and replaces the files within its range.
  */
-function carryOut(files: readonly PulledFile[], { units, outgrown }: ReturnType<typeof plan>, isLedger: boolean): PulledFile[] {
+function carryOut(files: readonly PulledFile[], { units, outgrown }: ReturnType<typeof plan>): PulledFile[] {
   const kept = files.filter((file) => !outgrown.includes(file) && !units.some((u) => u.first <= file.first && file.last <= u.last));
-  return [...kept, ...units.map((unit) => fileOf(unit, isLedger))].sort((a, b) => a.first - b.first || a.last - b.last);
+  return [...kept, ...units.map((unit) => fileOf(unit))].sort((a, b) => a.first - b.first || a.last - b.last);
 }
 
 const wishes = fc.oneof(
@@ -32,14 +29,12 @@ const wishes = fc.oneof(
 );
 
 /**
- * A sequence of pulls of a growing chain. Each pull has another wanted range, and some come from another kind of
- * source.
+ * A sequence of pulls of a growing chain. Each pull has another wanted range.
  */
 const histories = fc.array(
   fc.record({
     wanted: wishes,
     growth: fc.integer({ min: 0, max: 60 }),
-    perFile: fc.constantFrom(1, 20),
     confirmations: fc.integer({ min: 0, max: 8 }),
   }),
   { minLength: 1, maxLength: 5 },
@@ -51,13 +46,12 @@ describe('a plan', () => {
       fc.property(histories, fc.integer({ min: 0, max: 120 }), (steps, first) => {
         let files: PulledFile[] = [];
         let last = first + 5;
-        for (const { wanted, growth, perFile, confirmations } of steps) {
+        for (const { wanted, growth, confirmations } of steps) {
           last += growth;
           const input = (): PlanInput => ({
             wanted,
-            source: { first, begin: first, last, has: () => true },
+            source: { first, last, has: () => true },
             confirmations,
-            perFile,
             files,
             stale: new Set(),
           });
@@ -72,8 +66,7 @@ describe('a plan', () => {
             // Only settled blocks (at least `confirmations` below the last block) share a file.
             if (a !== b) expect(b).toBeLessThanOrEqual(last - confirmations);
           }
-          if (perFile === 1) for (const height of fetched) expect(before.has(height)).toBe(false);
-          files = carryOut(files, made, perFile > 1);
+          files = carryOut(files, made);
           const now = files.flatMap(heightsOf);
           expect(new Set(now).size, 'no block is in two files').toBe(now.length);
           expect(heightsOf(made.range).filter((height) => !now.includes(height))).toEqual([]);
@@ -88,18 +81,13 @@ describe('a plan', () => {
 
   it('fetches stale blocks again, and blocks that shared a file with them', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(fc.integer({ min: 80, max: 119 }), { minLength: 1 }), fc.constantFrom(1, 20), (heights, perFile) => {
-        const files = [
-          fileOf({ first: 80, last: 99 }, true),
-          ...heightsOf({ first: 100, last: 119 }).map((h) => fileOf({ first: h, last: h }, false)),
-        ];
-        const source = { first: 0, begin: 0, last: 119, has: () => true };
-        const wanted = { from: undefined, to: undefined };
-        const { units } = plan({ wanted, source, confirmations: 6, perFile, files, stale: new Set(heights) });
+      fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 119 }), { minLength: 1 }), (heights) => {
+        const files = [fileOf({ first: 0, last: 99 }), ...heightsOf({ first: 100, last: 119 }).map((h) => fileOf({ first: h, last: h }))];
+        const source = { first: 0, last: 119, has: () => true };
+        const { units } = plan({ wanted: { from: undefined, to: undefined }, source, confirmations: 6, files, stale: new Set(heights) });
         const fetched = new Set(units.flatMap(heightsOf));
-        for (const height of heights) expect(fetched.has(height)).toBe(true);
-        if (heights.some((height) => height < 100))
-          for (const height of heightsOf({ first: 80, last: 99 })) expect(fetched.has(height)).toBe(true);
+        const shared = heights.some((height) => height < 100) ? heightsOf({ first: 0, last: 99 }) : [];
+        for (const height of [...heights, ...shared]) expect(fetched.has(height)).toBe(true);
       }),
     );
   });

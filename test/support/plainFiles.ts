@@ -7,6 +7,15 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
+/** Fault in the answer to a request. */
+export type Fault =
+  | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
+  /** Cuts the connection before the answer, or in its middle. */
+  | { readonly kind: 'cut'; readonly after: 'nothing' | 'half' }
+  /** Sends half of the body, and then nothing. */
+  | { readonly kind: 'silence' }
+  | { readonly kind: 'body'; readonly body: string };
+
 export interface PlainFiles {
   /** The URL of the folder, without a slash at its end. */
   readonly base: string;
@@ -16,7 +25,19 @@ export interface PlainFiles {
   readonly asked: string[];
   /** Called for each request with its path and the file, if there is one. Returns true if it has answered. */
   intercept: (path: string, file: Buffer | undefined, response: ServerResponse) => boolean | Promise<boolean>;
+  /** Called for each request with its path. Returns the fault to apply. */
+  fault: (path: string) => Fault | undefined;
   close(): Promise<void>;
+}
+
+function fail(fault: Fault, file: Buffer, response: ServerResponse): void {
+  if (fault.kind === 'status') response.writeHead(fault.status, fault.headers).end(fault.body ?? '{"error":"no"}');
+  else if (fault.kind === 'body') response.writeHead(200).end(fault.body);
+  else if (fault.kind === 'cut' && fault.after === 'nothing') response.socket?.destroy();
+  else
+    response
+      .writeHead(200, { 'content-length': file.length })
+      .write(file.subarray(0, file.length / 2), () => fault.kind === 'cut' && response.socket?.destroy());
 }
 
 export async function startPlainFiles(folder: string): Promise<PlainFiles> {
@@ -25,6 +46,8 @@ export async function startPlainFiles(folder: string): Promise<PlainFiles> {
     host.asked.push(path);
     const at = join(host.folder, path);
     const file = existsSync(at) && statSync(at).isFile() ? readFileSync(at) : undefined;
+    const fault = host.fault(path);
+    if (fault !== undefined) return fail(fault, file ?? Buffer.from('nothing'), response);
     if (await host.intercept(path, file, response)) return;
     response.writeHead(file === undefined ? 404 : 200, { 'content-type': file === undefined ? 'text/html' : 'application/octet-stream' });
     response.end(file ?? '<h1>Not Found</h1>');
@@ -35,6 +58,7 @@ export async function startPlainFiles(folder: string): Promise<PlainFiles> {
     folder,
     asked: [],
     intercept: () => false,
+    fault: () => undefined,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,31 +1,18 @@
-/**
- * Pulls blocks from another mirror of this program. The mirror's digests tell which blocks to fetch, and verify the
- * fetched blocks. The pull itself finds pages in the mirror's files (pages/mirrorReader.ts), so the mirror's host need
- * not run code.
- */
+/** Reads what another mirror of this program publishes about itself: its manifest and digests, and files of its archive. */
 import { gunzipSync } from 'node:zlib';
 import { AtOnce } from '../../atOnce.ts';
 import { openFile } from '../../contract/archiveFile.ts';
-import { type BlockDigest, type Manifest, manifest, misfitOf } from '../../contract/schemas.ts';
-import type { LastRead, Sources } from '../../contract/sources.ts';
-import { CliError, InputError } from '../../errors.ts';
+import { type BlockDigest, type Manifest, manifest } from '../../contract/schemas.ts';
+import { InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
 import { PartCache } from '../../format/partCache.ts';
 import { MOST_FILE, MOST_OBJECT } from '../../format/root.ts';
-import { answerFromLists } from '../../lists/answers.ts';
 import { digestOfBlocks, readDigests } from '../../output/digests.ts';
-import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
+import type { Files, OpenFile } from '../../pages/fileAccess.ts';
 import { archiveNameOf, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
-import { maximumLimit, siteOf } from '../../pages/mirrorOptions.ts';
-import { MirrorReader } from '../../pages/mirrorReader.ts';
-import { BadBlockError, type BlockIdentity } from '../blockIdentity.ts';
-import { allBy, type Extent, HIGHEST, MOST_BLOCKS, type Source } from '../blockSource.ts';
-import type { Heights } from '../heightRange.ts';
+import { BadBlockError } from '../blockIdentity.ts';
+import { HIGHEST, MOST_BLOCKS } from '../blockSource.ts';
 import type { Client } from '../httpClient.ts';
-import { PassingError } from '../httpConnections.ts';
-import { type Fetched, writeBlock } from '../writePulled.ts';
-import { bytesOf, type Page, parsePage, readBlock } from './blockPages.ts';
-import { type EtchingList, type EtchingPage, parseEtchingPage } from './pullEtchings.ts';
 
 /**
  * Maximum size of a manifest, in bytes. A range of heights takes some 18 bytes, so the manifest of a testnet with a gap
@@ -132,122 +119,6 @@ export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFil
     },
     inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
   };
-}
-
-export class MirrorSource implements Source {
-  readonly name: string;
-  get origin(): Sources {
-    return [...(this.#manifest.sources ?? []), ...allBy('server')];
-  }
-  get heightsRead(): Heights[] {
-    const { sources = [], lists, heights } = this.#manifest;
-    const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
-    // A manifest without `sources` does not say which blocks were read. But counts of mints and burns need all blocks,
-    // so a mirror with counts has read its complete range.
-    if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
-    return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
-  }
-  get tip(): LastRead | undefined {
-    return this.#manifest.tip;
-  }
-  /** Manifest that the last look() has read. */
-  protected get manifest(): Manifest {
-    return this.#manifest;
-  }
-  readonly perFile: number = 1;
-  readonly knowsDigests: boolean = true;
-  #mirror: MirrorReader<OpenFile>;
-  #manifest: Manifest;
-  #blocks: ReadonlyMap<number, BlockDigest> = new Map();
-
-  constructor(
-    protected readonly base: string,
-    found: Manifest,
-    protected readonly client: Client,
-    protected readonly folder: string,
-  ) {
-    this.name = `${base} (a mirror of this program)`;
-    this.#manifest = found;
-    this.#mirror = this.#fresh();
-  }
-
-  async look(): Promise<Extent> {
-    const { manifest: found, blocks: listed } = await readListing(this.base, this.client);
-    const [first, last] = [found.heights[0]?.[0], found.tip?.height];
-    if (first === undefined || last === undefined) throw new InputError(`${this.base} has no blocks`, ['Give another mirror with --from.']);
-    if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
-    const blocks = new Map(listed.map((block) => [block.height, block]));
-    this.#manifest = found;
-    this.#blocks = blocks;
-    return { first, begin: first, last, has: (height) => blocks.has(height) };
-  }
-
-  async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
-    return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
-  }
-
-  get etchings(): EtchingList | undefined {
-    return {
-      limit: maximumLimit(siteOf(this.#manifest)),
-      isCounted: true,
-      read: async (limit, offset): Promise<EtchingPage | undefined> =>
-        this.#manifest.lists?.etchings === undefined
-          ? undefined
-          : this.#window(`/runes/v1/etchings?limit=${limit}&offset=${offset}`, parseEtchingPage),
-      persist: (what, step) => this.client.persist(what, step),
-    };
-  }
-
-  async fetch({ first: height }: Heights): Promise<Fetched> {
-    const expected = this.#blocks.get(height);
-    if (expected === undefined) throw new Error(`the mirror does not list block ${height}`);
-    const limit = maximumLimit(siteOf(this.#manifest));
-    const check = (digest: string) => {
-      if (digest === expected.digest) return;
-      this.#mirror = this.#fresh();
-      throw new BadBlockError(`has the digest ${digest}, but the mirror lists ${expected.digest}`);
-    };
-    return this.client.persist(`block ${height}`, () =>
-      writeBlock(this.folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add), check),
-    );
-  }
-
-  /** Creates a reader of the mirror's pages, with an empty cache. */
-  #fresh(): MirrorReader<OpenFile> {
-    const files: Files<OpenFile> = {
-      ...filesOfArchive(this.base, this.client),
-      open: async (path) => {
-        const most = Math.max(bytesOf(maximumLimit(siteOf(this.#manifest))), MANIFEST_BYTES);
-        const { status, body } = await this.client.get(`${this.base}/${path}`, (text) => text, most);
-        if (body !== undefined && status === 200) return { text: () => Promise.resolve(body) };
-        if (status === 404) return undefined;
-        throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
-      },
-    };
-    return new MirrorReader(files, answerFromLists, Number.POSITIVE_INFINITY);
-  }
-
-  #page(height: number, limit: number, offset: number): Promise<Page> {
-    return this.#window(`/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`, parsePage);
-  }
-
-  async #window<T>(path: string, parse: (text: string) => T): Promise<T> {
-    try {
-      const answer = await this.#mirror.answer(path);
-      if (answer.kind === 'page') return parse(await answer.page.text());
-      if (answer.kind === 'window') return parse(answer.body);
-      throw new BadBlockError('is not part of the mirror');
-    } catch (error) {
-      if (error instanceof CliError || error instanceof PassingError) throw error;
-      // A file is damaged, or its upload has not finished. The retry must read the files again, not the cached copies.
-      this.#mirror = this.#fresh();
-      if (error instanceof MissingFileError)
-        throw new BadBlockError("cannot be read from the mirror's files, which are incomplete or being replaced");
-      throw new BadBlockError(
-        `cannot be read from the mirror's files: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`,
-      );
-    }
-  }
 }
 
 /** Returns the paths of a mirror's digest files, heights ascending. */

@@ -17,8 +17,7 @@ import { type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { limitsWith, TINY } from '../../support/limits.ts';
 import { pulledTree } from '../../support/nodePulls.ts';
 import { startPlainFiles } from '../../support/plainFiles.ts';
-import { block, testPull } from '../../support/pull.ts';
-import { base, server, shortChain, useServer } from '../../support/recordedServer.ts';
+import { testPull } from '../../support/pull.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 import { extended } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
@@ -283,34 +282,5 @@ describe('a pull from a node', () => {
       run: (root) => testPull(mirror.base, join(root, 'input')),
       result: (root) => tree(join(root, 'input')),
     }).finally(() => mirror.close());
-  });
-});
-
-describe('a pull over HTTP', () => {
-  useServer();
-  it('that splits a file of a hundred blocks, replaces blocks, and joins them again', async () => {
-    const pull = (root: string, confirmations = 6) =>
-      testPull(base, join(root, 'input'), { wanted: { from: 1098, to: undefined }, confirmations });
-    const both = async (root: string) => {
-      await pull(root, 20);
-      await pull(root);
-    };
-    await crashEach('a pull over HTTP', {
-      prepare: async (root) => {
-        shortChain(1210, 1098);
-        await pull(root);
-        for (let height = 1195; height <= 1212; height += 1) server.blocks.set(height, block(height, 4, 'fork'));
-      },
-      run: both,
-      result: (root) => tree(join(root, 'input')),
-      // No block that both chains have is fetched again.
-      open: async () => {
-        server.requests.length = 0;
-        return {
-          crashed: async () => undefined,
-          completed: async () => expect(server.requests.filter((target) => /blocks\/11[0-8].*limit=60$/.test(target))).toEqual([]),
-        };
-      },
-    });
   });
 });

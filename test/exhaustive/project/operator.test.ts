@@ -5,12 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import { to as copyTo } from 'pg-copy-streams';
 import { expect, it } from 'vitest';
 import { manifest } from '../../../src/contract/schemas.ts';
-import { CONFORMANCE, CONFORMANCE_INPUTS, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
+import { CONFORMANCE, CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../../support/build.ts';
 import { run, runProcess } from '../../support/cli.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
+import { writeChain } from '../../support/nodeRows.ts';
 import { codeBlocksOf, readPage } from '../../support/pages.ts';
 import { copyIn, SCHEMA, startPostgres } from '../../support/postgres.ts';
-import { ndjson, record } from '../../support/records.ts';
 import { extended } from '../../support/runeChains.ts';
 import { integersFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
@@ -36,8 +36,8 @@ const SOURCES = {
   'https://host': async () => {
     const work = temporaryFolder();
     const dist = join(work, 'dist');
-    writeFiles(work, { 'a.ndjson': ndjson([5, 6, 7, 8, 9].map((height) => record(height, 1))) });
-    await testBuild(dist, { inputs: [join(work, 'a.ndjson')] });
+    writeChain(extended([], 20, next), join(work, 'input'));
+    await testBuild(dist, { inputs: [join(work, 'input')], parquet: true });
     const host = await startServer(dist);
     return { url: `http://127.0.0.1:${host.port}`, close: () => host.close() };
   },

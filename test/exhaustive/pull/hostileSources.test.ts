@@ -9,10 +9,11 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { Client } from '../../../src/pull/httpClient.ts';
+import { readListing } from '../../../src/pull/mirror/mirrorSource.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { RUNNER } from '../../support/cli.ts';
-import { block } from '../../support/pull.ts';
-import { hex, ndjson } from '../../support/records.ts';
+import { hex, ndjson, record } from '../../support/records.ts';
 
 /** Size of V8's heap in megabytes. A pull of few blocks needs 55 MB. */
 const HEAP = 122;
@@ -58,11 +59,17 @@ async function expectRefused(base: string, code: number, message: RegExp, retrie
 /** Returns a manifest of layout `files` with these changes. */
 async function manifestWith(changes: object, layout: 'files' | 'archive' = 'files'): Promise<{ out: string; text: string }> {
   const work = temporaryFolder();
-  writeFiles(work, { 'in/a.ndjson': ndjson(block(100, 3)) });
+  writeFiles(work, { 'in/a.ndjson': ndjson([record(100, 1)]) });
   await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], layout });
   const manifest = JSON.parse(readFileSync(join(work, 'out/runes/v1/manifest.json'), 'utf8')) as object;
   return { out: join(work, 'out'), text: JSON.stringify({ ...manifest, tip: undefined, ...changes }) };
 }
+
+const client = () =>
+  new Client({
+    ...{ headers: {}, rate: 0, retries: 1, timeoutMs: 5000, pauseMs: 1, onRetry: () => undefined },
+    signal: new AbortController().signal,
+  });
 
 const MOST = 9_007_199_254_740_991;
 const million = { blocks: 1_000_000, transactions: 1_000_000, records: 1_000_000 };
@@ -127,80 +134,21 @@ it('a mirror that lists more blocks than its manifest has is refused', async () 
     files += 1;
     return first === undefined ? undefined : digests(Number(first));
   });
-  await expectRefused(base, 3, /has block digests that do not match the digest in its manifest/);
+  await expect(readListing(base, client())).rejects.toThrow(/has block digests that do not match the digest in its manifest/);
   expect(files).toBeLessThan(20);
 });
 
-/** Returns answers like a server of the API whose tip is block 840000. */
-const api =
-  (others: Answers): Answers =>
-  (target) =>
-    target.endsWith('manifest.json') ? undefined : target.endsWith('/v1/') ? '{"block_height":840000}' : others(target);
-
-it('a server whose tip is far above is refused before a list of its blocks fills the memory', async () => {
-  const page = (height: number) => JSON.stringify({ limit: 1, offset: 0, total: 3, results: block(height, 1) });
-  const base = await listen((target) => {
-    if (target.endsWith('manifest.json')) return undefined;
-    if (target.endsWith('/v1/')) return '{"block_height":9999999}';
-    const [, height] = /blocks\/([0-9]+)\/activity/.exec(target) ?? [];
-    return height === undefined ? undefined : page(Number(height));
-  });
-  await expectRefused(base, 2, /the source has more than 1000000 blocks to fetch, up to height 9999999/);
-});
-
-it('a server with ever more valid pages of a block makes a pull use as little memory as one page', async () => {
-  // A record has about 800 bytes. As objects, all of the records would take more than the heap.
-  const [size, most] = [5000, 100_000];
-  const page = (offset: number) => {
-    const results = block(840_000, size).map((record, i) => ({
-      ...record,
-      location: { ...record.location, tx_index: most - offset - i, tx_id: hex(`tx ${offset} ${i}`) },
-    }));
-    return JSON.stringify({ limit: size, offset, total: 2 ** 24 - 1, results });
-  };
-  let last = 0;
-  const base = await listen(
-    api((target) => {
-      const [, offset, limit] = /activity\?offset=([0-9]+)&limit=([0-9]+)/.exec(target) ?? [];
-      if (offset === undefined) return undefined;
-      if (Number(limit) === 1) return JSON.stringify({ limit: 1, offset: 0, total: 2 ** 24 - 1, results: block(840_000, 1) });
-      last = Number(offset);
-      // A pull does not repeat a request after a 404, so a 404 ends the pull.
-      return last < most ? page(last) : undefined;
-    }),
-  );
-  await expectRefused(base, 2, /was answered with status 404/, 3);
-  expect(last).toBe(most);
-}, 600_000);
-
-it.each([
-  [
-    'more records than any block has',
-    JSON.stringify({ limit: 60, total: MOST, results: block(840_000, 60) }),
-    2,
-    /has 9007199254740991 records, more than 16777215/,
-  ],
-  [
-    'brackets',
-    `{"limit":60,"total":60,"results":[${'[],'.repeat(2_500_000)}[]]}`,
-    3,
-    /it has \d+ JSON values, more than the \d+ that a page/,
-  ],
-  ['wrong records', `{"limit":60,"total":60,"results":[${'{"a":"aaaaaaaaaaaaaaaaaa"},'.repeat(300_000)}{}]}`, 3, /results\.0\./],
-  ['more bytes than a page has', ' '.repeat(30 * 1024 * 1024), 2, /answers with more than [0-9]+ MB/],
-] as const)('a server with a page of %s is refused', async (_, body, code, message) => {
-  const small = JSON.stringify({ limit: 5000, offset: 0, total: 1, results: block(840_000, 1) });
-  const base = await listen(
-    api((target) => (/limit=1(?:000000)?$/.test(target) ? small : target.includes('/activity') ? body : undefined)),
-  );
-  await expectRefused(base, code, message, 0);
+it('a mirror whose digests are not those of its manifest is refused', async () => {
+  const { out, text } = await manifestWith({ digest: hex('another') });
+  const base = await listen((target) => (target.endsWith('manifest.json') ? text : readFileSync(join(out, target), 'utf8')));
+  await expect(readListing(base, client())).rejects.toThrow(/has block digests that do not match the digest in its manifest/);
 });
 
 it('a server with endless error answers gets no further requests, and can send little of them', async () => {
   const megabyte = Buffer.alloc(1024 * 1024, 'x');
   let sent = 0;
-  server = createServer((request, response) => {
-    response.writeHead(request.url?.endsWith('/v1/') === true ? 403 : 404);
+  server = createServer((_, response) => {
+    response.writeHead(403);
     const more = () => {
       while (!response.destroyed && response.write(megabyte)) sent += 1;
     };
@@ -208,45 +156,7 @@ it('a server with endless error answers gets no further requests, and can send l
     more();
   });
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-  await expectRefused(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 2, /the API key is missing or not accepted/);
+  await expectRefused(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 2, /is not a mirror of this program/);
   // The system keeps some megabytes for each connection.
   expect(sent).toBeLessThan(100);
-});
-
-it('a server with ever more etchings makes a pull use little memory for each', async () => {
-  const none = { amount: null, cap: null, height_start: null, height_end: null, offset_start: null, offset_end: null };
-  const etching = (number: number) => ({
-    ...{
-      id: `${840_000 - (number % 1000)}:${number}`,
-      name: 'A'.repeat(26),
-      spaced_name: 'A'.repeat(26),
-      number,
-      divisibility: 0,
-      symbol: '¤',
-    },
-    ...{ turbo: false, mint_terms: none, supply: { premine: '0' } },
-    location: { block_hash: hex('b'), block_height: 840_000, tx_id: hex(`${number}`), tx_index: 1, timestamp: 1 },
-  });
-  const [size, most] = [1000, 90_000];
-  const small = JSON.stringify({ limit: size, offset: 0, total: 1, results: block(840_000, 1) });
-  const base = await listen(
-    api((target) => {
-      const [, offset = '0'] = /offset=([0-9]+)/.exec(target) ?? [];
-      if (target.includes('/activity')) return small;
-      const results = Array.from({ length: Number(offset) < most ? size : 0 }, (_, i) => etching(most - Number(offset) - i));
-      return JSON.stringify({ limit: size, offset: 0, total: Number(offset) >= most ? 10_000_001 : 10_000_000, results });
-    }),
-  );
-  await expectRefused(base, 2, /has 10000001 etchings, more than 10000000/, 3);
-}, 600_000);
-
-it('a server that claims more etchings than any chain has is refused', async () => {
-  const base = await listen(
-    api((target) =>
-      target.includes('/activity')
-        ? JSON.stringify({ limit: 60, offset: 0, total: 1, results: block(840_000, 1) })
-        : JSON.stringify({ limit: 60, total: MOST, results: [] }),
-    ),
-  );
-  await expectRefused(base, 2, /has 9007199254740991 etchings, more than 10000000/);
 });

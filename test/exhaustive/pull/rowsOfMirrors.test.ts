@@ -119,16 +119,6 @@ describe('a pull of rows', () => {
     expect(again.manifest.lists?.outputs).toBeUndefined();
   });
 
-  it('from a mirror that published no rows before continues page by page, and says so', async () => {
-    await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_010 } });
-    await testPull(base, to());
-    await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_012 }, parquet: true });
-    const log = new RecordingLog();
-    await testPull(base, to(), { log });
-    expect(log.notices).toEqual([expect.stringMatching(/publishes rows, .* already has records; .* give another folder with --to/)]);
-    expect(fetchedRows()).toEqual([]);
-  });
-
   it('continues after the mirror was replaced in the middle of the pull', async () => {
     const chain = extended([], 212, random, 3);
     await mirror(chain);

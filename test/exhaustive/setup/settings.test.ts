@@ -4,7 +4,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SECRETS, withoutSecrets } from '../../../src/cli/environment.ts';
 import { Flags } from '../../../src/cli/flags.ts';
 import { withSettings } from '../../../src/cli/settings.ts';
 import { parseSettings, type Settings, settingsSchema } from '../../../src/cli/settingsFile.ts';
@@ -29,12 +28,6 @@ const SETTINGS: Settings = {
   dialect: 'hiro',
   siteUrl: 'https://mirror.example/',
 };
-
-it('programs that need no secrets get an environment without them', () => {
-  const secrets = Object.fromEntries(Object.values(SECRETS).map((name) => [name, 'secret']));
-  expect(Object.keys(secrets).sort()).toEqual(['PULL_HEADERS']);
-  expect(withoutSecrets({ PATH: '/bin', ...secrets })).toEqual({ PATH: '/bin' });
-});
 
 describe('settings', () => {
   const optionsOf = (settings: Settings, ...args: string[]) =>

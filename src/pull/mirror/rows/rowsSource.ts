@@ -10,20 +10,18 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../../../attempt.ts';
 import { type RowFile, type RowsIndex, rowsIndex } from '../../../contract/rowsSchemas.ts';
-import type { Manifest } from '../../../contract/schemas.ts';
-import type { BlocksFile, LastRead } from '../../../contract/sources.ts';
+import type { BlockDigest, Manifest } from '../../../contract/schemas.ts';
+import type { BlocksFile, LastRead, Sources } from '../../../contract/sources.ts';
 import { InputError } from '../../../errors.ts';
 import { rowFilePath, rowRunesPath, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { HEIGHTS_PER_FILE } from '../../../rows/rowsForm.ts';
-import { BadBlockError } from '../../blockIdentity.ts';
-import { type Extent, HIGHEST, MOST_BLOCKS } from '../../blockSource.ts';
+import { BadBlockError, type BlockIdentity } from '../../blockIdentity.ts';
+import { allBy, type Extent, type Fetched, HIGHEST, MOST_BLOCKS } from '../../blockSource.ts';
 import type { Heights } from '../../heightRange.ts';
 import type { Client } from '../../httpClient.ts';
 import { ledgerFile, RUNES_FILE } from '../../pulledFiles.ts';
-import { type Fetched, putInPlace, putRunes, workFile } from '../../writePulled.ts';
-import { MOST_RECORDS } from '../blockPages.ts';
-import { findManifest, MirrorSource } from '../mirrorSource.ts';
-import { MOST_RUNES } from '../pullEtchings.ts';
+import { putInPlace, putRunes, workFile } from '../../writePulled.ts';
+import { findManifest, readListing } from '../mirrorSource.ts';
 import { type RowsLimits, RowsReader } from './readerProcesses.ts';
 import { mostBytes, type RowsReply } from './readStrangersRows.ts';
 
@@ -35,45 +33,65 @@ const INDEX_BYTES = 64 * 1024 * 1024;
 
 type Read = Exclude<RowsReply, { fault: string }>;
 
-export class RowsSource extends MirrorSource {
-  override readonly perFile = HEIGHTS_PER_FILE;
-  override readonly knowsDigests = false;
+/** Maximum number of rows of a file, and of runes. No block has that many records; mainnet has 270,000 runes in 2026. */
+const [MOST_RECORDS, MOST_RUNES] = [2 ** 24 - 1, 10_000_000];
+
+export class RowsSource {
+  readonly name: string;
   readonly #reader: RowsReader;
   #index: RowsIndex | undefined;
+  #blocks: ReadonlyMap<number, BlockDigest> = new Map();
   /** Checked copy of the mirror's file of runes, and the SHA-256 of the mirror's file. */
   #runes: { readonly sha256: string; readonly path: string } | undefined;
 
   /** `memory` is the memory of the pull and of all its reader processes, in bytes. */
   constructor(
-    base: string,
-    manifest: Manifest,
-    client: Client,
-    folder: string,
+    private readonly base: string,
+    private manifest: Manifest,
+    private readonly client: Client,
+    private readonly folder: string,
     private readonly limits: RowsLimits,
     memory: number,
   ) {
-    super(base, manifest, client, folder);
+    this.name = `${base} (a mirror of this program)`;
     this.#reader = new RowsReader(limits, memory);
   }
 
-  /** Undefined, because the runes come from the table of runes that is published together with the rows. */
-  override get etchings(): undefined {
-    return undefined;
+  get origin(): Sources {
+    return [...(this.manifest.sources ?? []), ...allBy('server')];
+  }
+  /** Ranges of heights that the mirror has read, with or without records. */
+  get heightsRead(): Heights[] {
+    const { sources = [], lists, heights } = this.manifest;
+    const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
+    // A manifest without `sources` does not say which blocks were read. But counts of mints and burns need all blocks,
+    // so a mirror with counts has read its complete range.
+    if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
+    return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
+  }
+  get tip(): LastRead | undefined {
+    return this.manifest.tip;
   }
   get facts(): Pick<BlocksFile, 'network' | 'ends'> {
     const { network, ends } = this.#index ?? {};
     return { ...(network === undefined ? {} : { network }), ...(ends === undefined ? {} : { ends }) };
   }
 
-  override async look(): Promise<Extent> {
+  async look(): Promise<Extent> {
     return this.client.persist(this.base, async () => {
-      const has = await super.look();
+      const { manifest: found, blocks: listed } = await readListing(this.base, this.client);
+      const [lowest, last] = [found.heights[0]?.[0], found.tip?.height];
+      if (lowest === undefined || last === undefined)
+        throw new InputError(`${this.base} has no blocks`, ['Give another mirror with --from.']);
+      const blocks = new Map(listed.map((block) => [block.height, block]));
+      this.manifest = found;
+      this.#blocks = blocks;
       // Files of rows also cover blocks without records, so the range may begin below the first block with records. The
       // lowest block of the range gets a file even without rows, so that the pulled range begins at this block.
-      const first = Math.min(has.first, this.heightsRead[0]?.first ?? has.first);
-      this.#index = await this.#readIndex({ first, last: has.last });
+      const first = Math.min(lowest, this.heightsRead[0]?.first ?? lowest);
+      this.#index = await this.#readIndex({ first, last });
       const heights = new Set(this.#index.files.map((file) => file.first));
-      return { ...has, first, begin: first, has: (height) => height === first || has.has(height) || heights.has(height) };
+      return { first, last, has: (height) => height === first || blocks.has(height) || heights.has(height) };
     });
   }
 
@@ -87,7 +105,7 @@ export class RowsSource extends MirrorSource {
     this.#runes = { sha256: this.#list.runes.sha256, path: own };
   }
 
-  override async fetch(unit: Heights): Promise<Fetched> {
+  async fetch(unit: Heights): Promise<Fetched> {
     let attempts = 0;
     return this.client.persist(`the rows of blocks ${unit.first}..${unit.last}`, async () => {
       // A build of the mirror may have replaced its files, so a retry reads the new list first.
@@ -97,7 +115,11 @@ export class RowsSource extends MirrorSource {
     });
   }
 
-  async close(): Promise<void> {
+  identities(heights: readonly number[]): Map<number, BlockIdentity> {
+    return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
+  }
+
+  close(): void {
     this.#reader.close();
   }
 
@@ -184,13 +206,12 @@ export class RowsSource extends MirrorSource {
   async #compareBlocks({ first, last }: Heights, { blocks }: Read): Promise<void> {
     const found = new Map(blocks.map((block) => [block.height, block]));
     const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-    const listed = await this.identities(heights);
     for (const height of heights) {
-      const [ours, theirs] = [found.get(height), listed.get(height)];
+      const [ours, theirs] = [found.get(height), this.#blocks.get(height)];
       const [hash, records, digest] = [ours?.hash ?? '', ours?.records ?? 0, ours?.digest];
-      if (theirs?.hash !== hash || theirs.records !== records || theirs.digest !== digest)
+      if ((theirs?.hash ?? '') !== hash || (theirs?.records ?? 0) !== records || theirs?.digest !== digest)
         throw new BadBlockError(
-          `differ from the mirror's pages, first in block ${height}: ${records} records with digest ${digest ?? '-'}, but the mirror lists ${theirs?.records} with ${theirs?.digest ?? '-'}`,
+          `differ from the mirror's pages, first in block ${height}: ${records} records with digest ${digest ?? '-'}, but the mirror lists ${theirs?.records ?? 0} with ${theirs?.digest ?? '-'}`,
         );
     }
   }
