@@ -10,7 +10,7 @@ const PRIMES = Array.from({ length: 312 }, (_, n) => n).filter((n) => n > 1 && [
 const fractions = (numbers: readonly number[]): Uint32Array => Uint32Array.from(numbers, (number) => (number % 1) * 2 ** 32);
 
 /** State before the first block, and constants of the rounds. */
-export const [START, ROUNDS] = [fractions(PRIMES.slice(0, 8).map(Math.sqrt)), fractions(PRIMES.map(Math.cbrt))];
+const [START, ROUNDS] = [fractions(PRIMES.slice(0, 8).map(Math.sqrt)), fractions(PRIMES.map(Math.cbrt))];
 
 const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 

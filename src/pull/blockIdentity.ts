@@ -1,5 +1,5 @@
 /** Identities of blocks, by which two copies of a block are compared. */
-import { PassingError } from './httpConnections.ts';
+import { PassingError } from './httpClient.ts';
 
 /** Values that distinguish a block from any other block of the same height. */
 export interface BlockIdentity {

@@ -4,7 +4,7 @@ import { hex64 } from '../../contract/schemas.ts';
 import { copyOf, hashText, uint32At } from '../../runes/bytes.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import { HIGHEST } from '../blockSource.ts';
-import { PassingError } from '../httpConnections.ts';
+import { PassingError } from '../httpClient.ts';
 import { compactSize, LONGEST_SCRIPT, VALUE_BYTES } from './spentOutputs.ts';
 
 /** Largest block that Bitcoin's rules allow, in bytes. */

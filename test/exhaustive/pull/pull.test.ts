@@ -1,17 +1,13 @@
 /** Tests pulls over a network that fails: every request is repeated, waits as the server asks, or ends with advice. */
-import { getEventListeners, once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { getEventListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { MANIFEST_PATH } from '../../../src/pages/filePaths.ts';
 import { Client } from '../../../src/pull/httpClient.ts';
 import { RecordingLog, temporaryFolder, tree } from '../../support/build.ts';
 import type { Fault } from '../../support/plainFiles.ts';
-import { failedPull, PullClock, testPull } from '../../support/pull.ts';
-import { hex } from '../../support/records.ts';
+import { failedPull, testPull } from '../../support/pull.ts';
 import { host, rowsFiles, to, useMirror } from '../../support/rowsMirror.ts';
 
 useMirror();
@@ -75,27 +71,6 @@ describe('a mirror that fails', () => {
     expect(host.asked.filter((path) => /^rows\/[0-9]/.test(path))).toEqual([last]);
   });
 
-  it('and asks for a delay gets no request until then', async () => {
-    const clock = new PullClock();
-    const times: number[] = [];
-    host.fault = () => {
-      times.push(clock.now());
-      return times.length === 8 ? { kind: 'status', status: 429, headers: { 'retry-after': '100' } } : undefined;
-    };
-    await testPull(host.base, to, { concurrency: 1, clock });
-    expect(times.length).toBeGreaterThan(10);
-    expect(times).toEqual(times.map((_, i) => (i < 8 ? 0 : 100_000)));
-  });
-
-  it('and asks for a delay of hours ends the pull', async () => {
-    host.fault = () => ({ kind: 'status', status: 429, headers: { 'retry-after': '7200' } });
-    const error = await failedPull(host.base, to);
-    expect([error.exitCode, error.message]).toEqual([
-      3,
-      'the server asks to retry in 120 minutes, but a pull waits for 15 minutes at most',
-    ]);
-  });
-
   it.each([
     ['wants a key', { kind: 'status', status: 401 }, 2, /is not a mirror of this program: give a mirror, or save the answers/],
     ['is another', { kind: 'status', status: 404 }, 2, /is not a mirror of this program/],
@@ -137,64 +112,6 @@ describe('a mirror that fails', () => {
   });
 });
 
-describe.each<[string, (body: string | Uint8Array) => Uint8Array]>([
-  ['gzip', gzipSync],
-  ['X-GZip', gzipSync],
-  ['br', brotliCompressSync],
-  ['identity,Br , GZIP', (body) => gzipSync(brotliCompressSync(body))],
-])('an answer that is compressed with %s', (encoding, compress) => {
-  const clientOf = (retries: number) =>
-    new Client({
-      ...{ headers: {}, rate: 0, timeoutMs: 5000, pauseMs: 1, onRetry: () => undefined },
-      ...{ retries, signal: new AbortController().signal },
-    });
-  /** Serves a body of any length. Returns the server's URL, and a function that returns a header of the request. */
-  async function serve(body: Uint8Array, coding = encoding): Promise<{ url: string; asked: () => string | undefined; close: () => void }> {
-    let asked: string | undefined;
-    const encoded = createServer((request, response) => {
-      asked = String(request.headers['accept-encoding']);
-      response.writeHead(200, { 'content-encoding': coding }).end(body);
-    }).listen(0, '127.0.0.1');
-    await once(encoded, 'listening');
-    return {
-      url: `http://127.0.0.1:${(encoded.address() as AddressInfo).port}/`,
-      asked: () => asked,
-      close: () => encoded.close().closeAllConnections(),
-    };
-  }
-
-  it('is read', async () => {
-    const { url, asked, close } = await serve(compress('{"a":1}'));
-    expect((await clientOf(0).get(url, JSON.parse)).body).toEqual({ a: 1 });
-    expect(asked()).toBe('gzip, br');
-    close();
-  });
-
-  it('is refused if it has another encoding, too', async () => {
-    const { url, close } = await serve(compress('{"a":1}'), `${encoding}, deflate`);
-    await expect(clientOf(1).get(url, JSON.parse)).rejects.toThrow(/ has the content encoding ".*, deflate", which is not one of gzip, br/);
-    close();
-  });
-
-  it('is refused if it unpacks to more than the limit', async () => {
-    const { url, close } = await serve(compress(Buffer.alloc(8 * 1024 * 1024, ' ')));
-    await expect(clientOf(3).get(url, JSON.parse, 1024 * 1024)).rejects.toThrow(/ answers with more than 1 MB$/);
-    close();
-  });
-
-  it('is requested again if it is damaged or cut', async () => {
-    const whole = compress(JSON.stringify({ a: hex('a'), b: hex('b') }));
-    for (const [body, why] of [
-      [whole.subarray(0, -20), /\/ was cut off after \d+ bytes; tried 2 times$/],
-      [Buffer.from('not compressed'), /\/ failed: .*; tried 2 times$/],
-    ] as const) {
-      const { url, close } = await serve(body);
-      await expect(clientOf(1).get(url, JSON.parse)).rejects.toThrow(why);
-      close();
-    }
-  });
-});
-
 describe('a long pull', () => {
   /**
    * Counts everything that a signal keeps: its listeners, and its dependent signals, which Node stores in a set under a
@@ -224,33 +141,5 @@ describe('a long pull', () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.off('warning', keep);
     expect(warnings).toEqual([]);
-  });
-
-  it.skipIf(!existsSync('/dev/full'))('reports a full disk, and does not repeat requests', async () => {
-    const signal = new AbortController().signal;
-    const client = new Client({ headers: {}, rate: 0, retries: 5, timeoutMs: 500, pauseMs: 1, signal, onRetry: () => undefined });
-    const failure = await client.save(`${host.base}/runes/v1/manifest.json`, '/dev/full', 1e6).catch((error: unknown) => error);
-    expect([host.asked.length, failure]).toEqual([1, expect.objectContaining({ message: 'the disk of /dev is full', exitCode: 3 })]);
-  });
-
-  it('repeats a request whose answer is not complete in time, even if data keeps arriving', async () => {
-    const trickle = createServer((_, response) => {
-      response.writeHead(200);
-      const timer = setInterval(() => response.write(' '), 5);
-      response.once('close', () => clearInterval(timer));
-    }).listen(0, '127.0.0.1');
-    await once(trickle, 'listening');
-    const stop = new AbortController();
-    const reasons: string[] = [];
-    const onRetry = (reason: string) => {
-      reasons.push(reason);
-      if (!reason.includes('sent no data')) stop.abort();
-    };
-    // Allows many attempts, because on a busy machine an attempt may receive no data for 60 ms.
-    const client = new Client({ headers: {}, rate: 0, retries: 50, timeoutMs: 60, pauseMs: 1, signal: stop.signal, onRetry });
-    await expect(client.get(`http://127.0.0.1:${(trickle.address() as AddressInfo).port}/`, JSON.parse)).rejects.toThrow();
-    expect(reasons.at(-1)).toMatch(/ did not complete within 1\.2 s$/);
-    trickle.close();
-    trickle.closeAllConnections();
   });
 });
