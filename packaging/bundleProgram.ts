@@ -24,6 +24,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   serve: 'scripts/serve.ts',
   verify: 'scripts/verify.ts',
   writer: 'src/engine/render/writerThread.ts',
+  block: 'src/pull/node/blockThread.ts',
 };
 
 /**

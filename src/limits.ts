@@ -34,6 +34,11 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   mergeBelow: 3,
   /**
+   * Number of blocks that a pull parses in its main thread. A thread of its own parses further ones. Starting it takes as
+   * long as parsing some dozens of blocks.
+   */
+  blocksBeforeThread: 250,
+  /**
    * Number of blocks between two commits of a pull from a node. After a kill, the next pull reads at most this many
    * blocks again.
    */

@@ -4,7 +4,8 @@
  */
 import { fileURLToPath } from 'node:url';
 
-interface ThreadProgram {
+/** Script of a thread, and its arguments. */
+export interface ThreadProgram {
   readonly script: URL;
   readonly argv: readonly string[];
 }
@@ -14,8 +15,8 @@ export interface Program {
   callOf(command: string): string;
   /** Script that runs a command in its own process. Its first argument is the name of the command. */
   readonly runner: string;
-  /** Program of the threads that render pages. */
-  readonly writer: ThreadProgram;
+  /** Programs of the threads that render pages, and parse blocks (pull/node/blockParser.ts). */
+  readonly threads: Readonly<Record<'writer' | 'block', ThreadProgram>>;
   readonly upload: string;
   /** Folder of the sample. */
   readonly sample: string;
@@ -25,10 +26,12 @@ export interface Program {
   readonly assets: string | undefined;
 }
 
+const thread = (path: string): ThreadProgram => ({ script: new URL('./loadThread.cjs', import.meta.url), argv: [path] });
+
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
-  writer: { script: new URL('./loadThread.cjs', import.meta.url), argv: ['./engine/render/writerThread.ts'] },
+  threads: { writer: thread('./engine/render/writerThread.ts'), block: thread('./pull/node/blockThread.ts') },
   upload: fileURLToPath(new URL('../hosting/upload.sh', import.meta.url)),
   sample: fileURLToPath(new URL('../sample', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',

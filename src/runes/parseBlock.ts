@@ -17,6 +17,9 @@ export const HEADER_BYTES = 80;
 /** Size of an outpoint: a transaction id and an output index. */
 export const OUTPOINT_BYTES = 36;
 
+/** Numbers of a transaction in `BlockParts.places`. */
+const PLACE_WORDS = 8;
+
 /** Position of a transaction in a block, and its message. Offsets refer to the block's bytes. */
 export interface TransactionPlace {
   /** Offset of its first byte. */
@@ -48,11 +51,17 @@ export const readHeader = (bytes: Uint8Array, hash256: Hash256): Header => ({
   time: uint32At(bytes, 68),
 });
 
-export interface Block extends Header {
+export interface Block extends BlockParts {
+  readonly transactions: readonly TransactionPlace[];
+}
+
+/** A parsed block as typed arrays, which a thread can hand to another without copying them. */
+export interface BlockParts extends Header {
   readonly bytes: Uint8Array;
   /** Transaction ids of 32 bytes each, in the byte order of the hash function. */
   readonly txids: Uint8Array;
-  readonly transactions: readonly TransactionPlace[];
+  /** PLACE_WORDS numbers of each transaction: see `withPlaces`. */
+  readonly places: Uint32Array;
   /** Offset of each input's outpoint. */
   readonly inputs: Uint32Array;
   /** Offset of each output's script. Its length is in `scriptLengths`. */
@@ -114,7 +123,10 @@ class Reader {
  * Parses a block and checks its merkle root. Throws a BlockError for bytes that are not a valid block. The caller must
  * compare `hash` and `previous` with the expected values.
  */
-export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
+export const readBlock = (bytes: Uint8Array, hash256: Hash256): Block => withPlaces(readParts(bytes, hash256));
+
+/** Parses and checks a block like `readBlock`, but does not decode its messages. */
+export function readParts(bytes: Uint8Array, hash256: Hash256): BlockParts {
   const reader = new Reader(bytes);
   reader.skip(HEADER_BYTES, 'its header');
   const header = readHeader(bytes, hash256);
@@ -138,13 +150,13 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
   const reader = new Reader(bytes, 'transaction');
   const read = readTransactions(reader, count, hash256);
   if (reader.at !== bytes.length) throw new BlockError(`the transaction is followed by ${bytes.length - reader.at} unexpected bytes`);
-  return { hash: '', previous: '', time: 0, bytes, ...read };
+  return withPlaces({ hash: '', previous: '', time: 0, bytes, ...read });
 }
 
 /** Reads `count` transactions from the position of `reader` on. */
-function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<Block, keyof Header | 'bytes'> {
+function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<BlockParts, keyof Header | 'bytes'> {
   const { bytes } = reader;
-  const transactions: TransactionPlace[] = [];
+  const places = new Uint32Array(PLACE_WORDS * count);
   const [inputs, scripts, scriptLengths] = [new IntegerList(), new IntegerList(), new IntegerList()];
   const txids = new Uint8Array(32 * count);
   // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next
@@ -165,12 +177,12 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
     }
     const firstOutput = scripts.length;
     const outputCount = reader.count('the number of outputs');
-    let message: Uint8Array | undefined;
+    let [message, messageLength] = [0, 0];
     for (let i = 0; i < outputCount; i++) {
       reader.skip(8, 'an output');
       const length = reader.count('the length of an output script');
       const script = reader.skip(length, 'an output script');
-      if (message === undefined && isMessage(bytes, script, length)) message = bytes.subarray(script, script + length);
+      if (message === 0 && isMessage(bytes, script, length)) [message, messageLength] = [script, length];
       scripts.push(script);
       scriptLengths.push(length);
     }
@@ -183,17 +195,28 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
 
     if (segwit) moved.copyWithin(body - 4, start, start + 4).copyWithin(bodyEnd, lock, lock + 4);
     txids.set(hash256(moved.subarray(body - 4, bodyEnd + 4)), 32 * index);
-    transactions.push({
-      start,
-      firstInput,
-      inputs: inputCount,
-      firstOutput,
-      outputs: outputCount,
-      message: message && decodeMessage(message, outputCount),
-      witness,
-    });
+    places.set([start, firstInput, inputCount, firstOutput, outputCount, witness, message, messageLength], PLACE_WORDS * index);
   }
-  return { txids, transactions, inputs: inputs.take(), scripts: scripts.take(), scriptLengths: scriptLengths.take() };
+  return { txids, places, inputs: inputs.take(), scripts: scripts.take(), scriptLengths: scriptLengths.take() };
+}
+
+/** Adds the places of the transactions, with decoded messages. */
+export function withPlaces(parts: BlockParts): Block {
+  const { bytes, places } = parts;
+  const transactions = Array.from({ length: places.length / PLACE_WORDS }, (_, index) => {
+    const at = PLACE_WORDS * index;
+    const [inputs = 0, outputs = 0, message = 0] = [places[at + 2], places[at + 4], places[at + 6]];
+    return {
+      start: places[at] ?? 0,
+      firstInput: places[at + 1] ?? 0,
+      inputs,
+      firstOutput: places[at + 3] ?? 0,
+      outputs,
+      witness: places[at + 5] ?? 0,
+      message: message === 0 ? undefined : decodeMessage(bytes.subarray(message, message + (places[at + 7] ?? 0)), outputs),
+    };
+  });
+  return { ...parts, transactions };
 }
 
 /**

@@ -57,6 +57,14 @@ export const CORE_FAULTS: readonly Fault[] = [
     only: 'damaged block',
   },
   {
+    name: 'a damaged block from the thread that parses blocks',
+    file: 'src/pull/node/blockParser.ts',
+    from: "if ('damage' in parsed) throw new BlockError(parsed.damage);",
+    to: "if ('damage' in parsed) throw new Error(parsed.damage);",
+    test: 'exhaustive/pull/coreNode',
+    only: 'which blocks are damaged',
+  },
+  {
     name: 'the first block of another chain',
     file: 'src/pull/node/checkedBlocks.ts',
     from: 'block.hash !== (this.firstHash ?? block.hash)',

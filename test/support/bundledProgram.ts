@@ -3,12 +3,14 @@
  * run from the bundles.
  */
 import { fileURLToPath } from 'node:url';
-import type { Program } from '../../src/program.ts';
+import type { Program, ThreadProgram } from '../../src/program.ts';
+
+const thread = (bundle: string): ThreadProgram => ({ script: new URL(`./${bundle}.cjs`, import.meta.url), argv: [] });
 
 export const program: Program = {
   callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
   runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
-  writer: { script: new URL('./writer.cjs', import.meta.url), argv: [] },
+  threads: { writer: thread('writer'), block: thread('block') },
   upload: fileURLToPath(new URL('./upload.sh', import.meta.url)),
   sample: fileURLToPath(new URL('./sample', import.meta.url)),
   settingsSchema: './docs/rune-mirror.schema.json',

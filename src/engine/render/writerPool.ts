@@ -88,7 +88,7 @@ export class WriterPool {
 
   #start(target: WriterTarget): Writer {
     const data: WriterData = { site: this.site, target };
-    const { script, argv } = program.writer;
+    const { script, argv } = program.threads.writer;
     const worker = new Worker(script, { argv: [...argv], workerData: data });
     worker.on('error', (error) => {
       this.#failure ??= writeFailure({ message: `a writer thread ended: ${messageOf(error)}`, code: codeOf(error) });

@@ -8,11 +8,13 @@ import { AtOnce } from '../../atOnce.ts';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
 import { misfitOf } from '../../contract/schemas.ts';
 import { BuildError, type CliError, InputError } from '../../errors.ts';
+import type { Limits } from '../../limits.ts';
 import { hashText, uint32At } from '../../runes/bytes.ts';
 import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { isNetwork, NETWORKS, type NetworkName } from '../../runes/networks.ts';
-import { type Block, BlockError, HEADER_BYTES, type Header, readBlock, readHeader, scriptOf } from '../../runes/parseBlock.ts';
+import { type Block, BlockError, HEADER_BYTES, type Header, readHeader, scriptOf } from '../../runes/parseBlock.ts';
 import { type Answer, Client, type ClientOptions, isPassing, PassingError, type Reading, refuseRedirect } from '../httpClient.ts';
+import { BlockParser } from './blockParser.ts';
 import type { BlockServer } from './blockServer.ts';
 import { hash256 } from './hash256.ts';
 import { type Coins, chainInfo, hashAnswer, LARGEST_BLOCK, LARGEST_COINS, readCoins } from './nodeAnswers.ts';
@@ -35,6 +37,7 @@ export interface NodeOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs'
   readonly url: URL;
   /** Maximum number of parallel requests. */
   readonly concurrency: number;
+  readonly limits: Pick<Limits, 'blocksBeforeThread'>;
   /** Receives messages for the user, such as about a retry. */
   readonly onNotice: (message: string) => void;
   /** Server for blocks that the node has pruned or has not downloaded yet. */
@@ -73,6 +76,7 @@ export class BitcoinNode {
   /** URL of the server without a trailing slash. */
   readonly #base: string;
   readonly #atOnce: AtOnce;
+  readonly #parser: BlockParser;
   /** Blocks from the block server. The node lacks these blocks, and the outputs that they spend. */
   readonly #foreign = new WeakSet<Block>();
   #isWarmingUp = false;
@@ -85,6 +89,7 @@ export class BitcoinNode {
     this.#options = options;
     this.#base = url.href.replace(/\/+$/, '');
     this.#atOnce = new AtOnce(options.concurrency);
+    this.#parser = new BlockParser(options.limits);
     this.#client = new Client({
       ...options,
       headers: {},
@@ -211,6 +216,7 @@ export class BitcoinNode {
 
   close(): void {
     this.#client.close();
+    this.#parser.close();
   }
 
   async #look(): Promise<void> {
@@ -230,8 +236,7 @@ export class BitcoinNode {
       const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
       if (found !== hash) throw new PassingError(`is damaged: its header has the hash ${found}`);
       try {
-        // A plain view: slices of a Buffer take several times as long.
-        return readBlock(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length), hash256);
+        return await this.#parser.read(bytes);
       } catch (error) {
         throw error instanceof BlockError ? new PassingError(`is damaged: ${error.message}`) : error;
       }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BuildError, CliError, InputError } from '../../../src/errors.ts';
+import { BlockParser } from '../../../src/pull/node/blockParser.ts';
 import { BitcoinNode, type NodeOptions } from '../../../src/pull/node/coreNode.ts';
 import { hash256With } from '../../../src/pull/node/hash256.ts';
 import { SpentOutputs } from '../../../src/pull/node/spentOutputs.ts';
@@ -12,6 +13,7 @@ import { hashText } from '../../../src/runes/bytes.ts';
 import type { Commitment } from '../../../src/runes/indexBlock.ts';
 import { readBlock } from '../../../src/runes/parseBlock.ts';
 import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from '../../support/fakeNode.ts';
+import { limitsWith, TEST_LIMITS } from '../../support/limits.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
 import { compact, taproot } from '../../support/runeBlocks.ts';
 import { until } from '../../support/until.ts';
@@ -45,6 +47,7 @@ const CHAIN = [
   ),
 ];
 const LAST = CHAIN.at(-1) as FakeBlock;
+const size = LAST.bytes.length;
 const SPENDER = readBlock(LAST.bytes, hash256);
 
 /**
@@ -76,6 +79,7 @@ async function connect(url: string, options: Partial<NodeOptions> = {}): Promise
   const node = await BitcoinNode.open({
     url: new URL(url),
     concurrency: 4,
+    limits: TEST_LIMITS,
     retries: 3,
     timeoutMs: 5000,
     pauseMs: 1,
@@ -172,7 +176,6 @@ describe('a node', () => {
   });
 
   // Each fault affects at least one answer for a block of 100 transactions, and then ends. The client must retry.
-  const size = LAST.bytes.length;
   const passing: [string, Fault, RegExp][] = [
     ['cut in mid-block', { cut: 200 }, /was cut off after 200 bytes/],
     ['cut after its first byte', { cut: 1 }, /was cut off after 1 bytes/],
@@ -449,6 +452,31 @@ describe('a node is refused', () => {
     expect(notices).toEqual([
       expect.stringMatching(/^Bitcoin Core node.invalid:8332 is asked over plain HTTP: others in the network could/),
     ]);
+  });
+});
+
+describe('a thread parses blocks after the first ones', () => {
+  const limits = limitsWith({ blocksBeforeThread: 1 });
+
+  it('like the main thread, and says which blocks are damaged', async () => {
+    const fake = await fakeNode();
+    const node = await connect(fake.url, { limits });
+    for (const { hash, bytes } of [...CHAIN, ...CHAIN])
+      expect(await node.readBlock(hash)).toEqual(readBlock(Uint8Array.from(bytes), hash256));
+    fake.faults.push({ on: /block/, flip: size - 30 });
+    expect((await node.readBlock(LAST.hash)).hash).toBe(LAST.hash);
+    expect(notices).toEqual([expect.stringMatching(/is damaged: block [0-9a-f]{64} has transactions that do not match the merkle root/)]);
+  });
+
+  it('and blocks that it has not answered when it ends are errors', async () => {
+    const parser = new BlockParser(limits);
+    open.push(parser);
+    const read = () => parser.read(Buffer.from(LAST.bytes));
+    await read();
+    const unanswered = errorOf(read());
+    parser.close();
+    expect((await unanswered).message).toBe('the thread that parses blocks has ended');
+    expect((await read()).hash).toBe(LAST.hash);
   });
 });
 
