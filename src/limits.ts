@@ -39,6 +39,11 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   blocksBeforeThread: 250,
   /**
+   * When a node continues rows: number of random unspent outputs that the pull compares with the node. If the rows lie
+   * about one in 1,000 outputs, one of 3 million pulls fails to notice.
+   */
+  checkedOutputs: 15_000,
+  /**
    * Number of blocks between two commits of a pull from a node. After a kill, the next pull reads at most this many
    * blocks again.
    */

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BlocksFile, blocksFile, joinSources, type Rules, type Sources } from '../contract/sources.ts';
+import { type BlocksFile, blocksFile, joinSources, type Sources } from '../contract/sources.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
 import type { Heights } from './heightRange.ts';
@@ -34,11 +34,8 @@ export function updateBlocksFile(
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 
-/**
- * Returns the rules, such as `ord`, that `blocks.json` names for the rows in the folder. Empty if the file is missing
- * or damaged.
- */
-export const originsOf = (folder: string): Rules[] => readList(join(folder, BLOCKS_FILE)).sources.map(({ rules }) => rules);
+/** Returns the list of the folder. It has no sources if the file is missing or damaged. */
+export const listOf = (folder: string): BlocksFile => readList(join(folder, BLOCKS_FILE));
 
 /** Reads the list. Returns no sources if the list is missing or damaged, so that the caller writes a new list. */
 function readList(path: string): BlocksFile & { readonly text: string } {

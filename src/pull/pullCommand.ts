@@ -13,7 +13,7 @@ import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { RunBuild } from './node/followNode.ts';
 import type { WantedBlocks } from './planBlocks.ts';
-import { DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
+import { CHECKS, DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),
@@ -34,6 +34,9 @@ export const PULL_COMMAND: Command = {
       'Server for blocks that the node has pruned: an Esplora API, such as https://host/api, or REST of a node with txindex, such as http://host:8332/rest. Its blocks are checked against the chain of the node.',
       { heading: 'Only with a Bitcoin Core node' },
     ),
+    flag('check sample|all', 'Which unspent outputs to compare with the node after it continued rows: 15,000 random ones, or all.', {
+      byDefault: 'sample',
+    }),
     flag('follow', 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.'),
     flag('concurrency N', 'Parallel HTTP requests.', { heading: 'Speed and retries', byDefault: '4' }),
     flag('rate N', 'HTTP requests per second; 0 for no limit.', { byDefault: String(DEFAULTS.rate) }),
@@ -87,6 +90,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
     pauseMs: DEFAULTS.pauseMs,
     blockSource: flags.has('block-source') ? parsePlain('block-source', flags.one('block-source'), 'https://host/api') : undefined,
+    check: flags.choice('check', CHECKS),
     runBuild,
     memoryLimit,
     limits,
@@ -131,7 +135,7 @@ function buildsOf(args: readonly string[], settings: Settings, memoryLimit: stri
 /** Throws a UsageError for flags that have no effect with this source. */
 function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const isNode = from instanceof NodeUrl;
-  const unused = isNode ? (flags.has('block-source') ? [] : ['rate']) : ['block-source', 'follow'];
+  const unused = isNode ? (flags.has('block-source') ? [] : ['rate']) : ['block-source', 'check', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined) throw new UsageError(`--${given} has an effect only if --from is ${isNode ? 'not ' : ''}a Bitcoin Core node`);
   if (!flags.has('follow') && flags.positionals.length > 0)

@@ -17,7 +17,7 @@ import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
 import { type PullResult, pull } from './pullBlocks.ts';
-import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { listPulledFiles, PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import { NodeUrl, type PullRequest } from './pullRequest.ts';
 import { explained, removeWorkFiles, writeError } from './writePulled.ts';
 
@@ -31,8 +31,10 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
-  // DuckDB only writes the rows of a node's blocks, which is so little work that a second thread would mostly wait.
-  const isOfBlocks = request.from instanceof NodeUrl;
+  // DuckDB only writes the rows of a node's blocks, which is so little work that a second thread would mostly wait. Making
+  // the ledger from rows is more work.
+  const isContinued = !existsSync(join(folder, STATE_FOLDER)) && listPulledFiles(folder).length > 0;
+  const isOfBlocks = request.from instanceof NodeUrl && !isContinued;
   const threads = isOfBlocks ? 1 : availableParallelism();
   const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, worker: 'pull' };
@@ -95,7 +97,7 @@ async function pullFromNode(
   let pull: NodePull | undefined;
   try {
     node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
-    pull = await NodePull.open({ ...request, folder }, node, store, log);
+    pull = await NodePull.open({ ...request, folder }, node, store, log, progress);
     const result = await pull.run(progress);
     done(result);
     if (runBuild === undefined) await pull.settle();

@@ -20,7 +20,7 @@ import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { blockOf, type RuneId, runeId, runeIdText } from '../runes/runeId.ts';
 import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedger.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
-import { ChangeTable } from './changeTable.ts';
+import { type Change, ChangeTable } from './changeTable.ts';
 import { Journal } from './journal.ts';
 import { readOutput } from './outputBytes.ts';
 import { checksum, DamagedStateError, OtherFormatError } from './readChecked.ts';
@@ -29,6 +29,9 @@ import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 /** Version of the files' format. Up to format 2, rows could have wrong senders after blocks moved to sorted files. */
 const FORMAT = 3;
 const STATE_FILE = 'state.json';
+
+/** File of outputs that a pull has not compared with its node yet (pull/node/checkOutputs.ts). */
+export const UNCHECKED_FILE = 'unchecked.txt';
 
 const stateFile = z.strictObject({
   format: z.literal(FORMAT),
@@ -69,6 +72,49 @@ export interface LedgerOptions {
 }
 
 type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
+
+/** Ledger after a settled block. */
+interface SettledLedger {
+  readonly folder: string;
+  readonly network: string;
+  readonly rowsFrom: number;
+  readonly height: number;
+  readonly hash: string;
+  /** All unspent outputs with runes in parts, ascending by key, and an upper bound of their number. */
+  readonly outputs: AsyncIterable<Iterable<Change>>;
+  readonly most: number;
+  readonly mints: ReadonlyMap<RuneId, number>;
+  readonly limits: Pick<WorkLimits, 'sortedPageBytes'>;
+}
+
+/**
+ * Writes a ledger as if all blocks up to a height had been read and settled. Returns the last step, which writes
+ * `state.json` and so replaces the ledger that the folder had.
+ */
+export async function settledLedger({
+  folder,
+  network,
+  rowsFrom,
+  height,
+  hash,
+  outputs,
+  most,
+  mints,
+  limits,
+}: SettledLedger): Promise<() => void> {
+  mkdirSync(folder, { recursive: true });
+  const name = `outputs-0-${height}.sorted`;
+  await writeSortedFile(join(folder, name), outputs, most, limits);
+  writeMints(join(folder, `mints-${height}.txt`), mints);
+  const journal = `journal-${height}.log`;
+  Journal.create(join(folder, journal)).close();
+  syncFolder(folder);
+  const files = { outputs: [name], mints: `mints-${height}.txt`, journal };
+  return () => writeState(folder, { format: FORMAT, network, rows_from: rowsFrom, base: height, base_hash: hash, ...files });
+}
+
+/** Removes the state of a folder, so that it has no ledger. */
+export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 export class DiskLedger implements Ledger {
   readonly #folder: string;
@@ -211,7 +257,7 @@ export class DiskLedger implements Ledger {
       for (const { block, record } of this.#journal.records()) if (block.height <= last) readRecord(record, target);
     }
     const newest = `outputs-${this.base + 1}-${last}.sorted`;
-    await writeSortedFile(join(folder, newest), table.sorted(), table.count, this.#limits);
+    await writeSortedFile(join(folder, newest), [table.sorted()], table.count, this.#limits);
     const state: StateFile = {
       ...this.#state,
       base: last,
@@ -255,7 +301,7 @@ export class DiskLedger implements Ledger {
       const [, from] = /^outputs-([0-9]+)/.exec(names[first] ?? '') ?? [];
       const name = `outputs-${from}-${last}.sorted`;
       const most = some.reduce((sum, { entries }) => sum + entries, 0);
-      await writeSortedFile(join(this.#folder, name), merged(some, first === 0), most, this.#limits);
+      await writeSortedFile(join(this.#folder, name), [merged(some, first === 0)], most, this.#limits);
       return [...names.slice(0, first), name];
     } finally {
       for (const file of files) file.close();
@@ -317,7 +363,7 @@ const writeState = (folder: string, state: StateFile): void => replaceDurably(jo
 
 /** Removes the files that the state does not name: outdated files, and files of a killed pull. */
 function removeOthers(folder: string, { outputs, mints, journal }: StateFile): void {
-  const own = new Set([STATE_FILE, ...outputs, mints, journal]);
+  const own = new Set([STATE_FILE, UNCHECKED_FILE, ...outputs, mints, journal]);
   for (const name of readdirSync(folder)) if (!own.has(name)) rmSync(join(folder, name), { recursive: true });
 }
 

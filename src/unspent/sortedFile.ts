@@ -27,12 +27,12 @@ const MAGIC = Buffer.from('RUNEOUT1');
 const CHUNK_BYTES = 1 << 20;
 
 /**
- * Writes changes, which must ascend by key. `most` is an upper bound on the number of changes, and determines the size
+ * Writes changes, which come in parts and must ascend by key. `most` is an upper bound on the number of changes, and determines the size
  * of the Bloom filter. Yields to the event loop from time to time.
  */
 export async function writeSortedFile(
   path: string,
-  changes: Iterable<Change>,
+  parts: Iterable<Iterable<Change>> | AsyncIterable<Iterable<Change>>,
   most: number,
   limits: Pick<WorkLimits, 'sortedPageBytes'>,
 ): Promise<void> {
@@ -62,16 +62,17 @@ export async function writeSortedFile(
       output(bytes);
       page.clear();
     };
-    for (const { bytes, at, value } of changes) {
-      const grown = page.length + OUTPOINT_BYTES + (value?.length ?? 0);
-      if (page.length > 0 && exceeds(limits, 'sortedPageBytes', grown)) endPage();
-      page.put(bytes, at, at + OUTPOINT_BYTES);
-      page.integer(value === undefined ? 0 : value.length + 1);
-      if (value) page.put(value);
-      filter.add(peek(bytes), at);
-      entries++;
-      if (entries % 50_000 === 0) await setImmediate();
-    }
+    for await (const changes of parts)
+      for (const { bytes, at, value } of changes) {
+        const grown = page.length + OUTPOINT_BYTES + (value?.length ?? 0);
+        if (page.length > 0 && exceeds(limits, 'sortedPageBytes', grown)) endPage();
+        page.put(bytes, at, at + OUTPOINT_BYTES);
+        page.integer(value === undefined ? 0 : value.length + 1);
+        if (value) page.put(value);
+        filter.add(peek(bytes), at);
+        entries++;
+        if (entries % 50_000 === 0) await setImmediate();
+      }
     endPage();
     const indexAt = position;
     output(index.view());

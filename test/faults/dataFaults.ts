@@ -290,6 +290,22 @@ export const DATA_FAULTS: readonly Fault[] = [
     only: 'without rows',
   },
   {
+    name: 'the first of all outputs are those that the node is asked for',
+    file: 'src/pull/node/checkOutputs.ts',
+    from: '      if (at < this.#chosen.length) this.#chosen[at] = line;',
+    to: '      ;',
+    test: 'exhaustive/pull/continueRows',
+    only: 'chooses random outputs',
+  },
+  {
+    name: 'rows that are continued keep outputs that they spend',
+    file: 'src/pull/node/continueRows.ts',
+    from: 'ANTI JOIN (FROM (${part}) WHERE is_spent) USING (key)',
+    to: '',
+    test: 'exhaustive/pull/continueRows',
+    only: 'or for all',
+  },
+  {
     name: 'the last blocks of a range that has an end',
     file: 'src/pull/pullCommand.ts',
     from: '|| (last !== undefined && to !== ',

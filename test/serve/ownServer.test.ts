@@ -1,6 +1,6 @@
 /** Tests the recipes of hosting/own-server. test/hosts/docker.test.ts builds and runs the image. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -77,7 +77,11 @@ describe('the recipe for Docker with a node', () => {
       .replaceAll('$$', '$')
       .replaceAll('/app/rune-mirror.cjs', join(ROOT, 'scripts/run.cjs'))
       .split('exec ');
-    const shell = () => execFileSync('sh', ['-c', prepare], { cwd: work });
+    const shell = (from = '') =>
+      execFileSync('sh', ['-c', prepare], { cwd: work, env: { ...process.env, START_FROM: from }, stdio: 'pipe' });
+    // Without the mirror's rows, there are no settings.
+    expect(() => shell('no URL')).toThrow(/--from must be a URL/);
+    expect(readdirSync(work)).toEqual([]);
     const settings = () => readFileSync(join(work, 'rune-mirror.json'), 'utf8');
     shell();
     const written = settings();
@@ -93,7 +97,8 @@ describe('the recipe for Docker with a node', () => {
     expect(services['node']?.command).toEqual(expect.arrayContaining(['-server', '-rest']));
   });
 
-  it('serves on this machine only', () => {
+  it('prunes the node only if it continues the rows of a mirror, and serves on this machine only', () => {
+    expect(services['node']?.command?.at(-1)).toMatch(/^-prune=\$\{START_FROM:\+[0-9]+\}$/);
     expect(services['server']).toMatchObject({ ports: ['127.0.0.1:3000:3000'], read_only: true, cap_drop: ['ALL'] });
     expect([services['node']?.ports, services['follow']?.ports]).toEqual([undefined, undefined]);
   });

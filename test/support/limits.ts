@@ -125,6 +125,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   esploraMs: ['exhaustive/serve/pending', 'esploraMs'],
   pending: ['serve/pipelining', 'number at most a thousand'],
   // These caches work like the cache that `cachedBytes` limits. They too have tiny sizes in the suite `server`.
+  checkedOutputs: ['exhaustive/pull/continueRows', 'checkedOutputs'],
   partBytes: ['serve/server', 'startServer'],
   pageBytes: ['serve/server', 'startServer'],
   answerBytes: ['serve/server', 'startServer'],

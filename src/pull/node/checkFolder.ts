@@ -1,11 +1,8 @@
 /** Checks that the folder `pulled` belongs to the node's network and has the wanted blocks. */
-import { join } from 'node:path';
 import { InputError } from '../../errors.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { DamagedStateError, OtherFormatError } from '../../unspent/readChecked.ts';
-import { originsOf } from '../blocksFile.ts';
 import type { WantedBlocks } from '../planBlocks.ts';
-import { listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
 import { explained } from '../writePulled.ts';
 import type { ChainInfo } from './coreNode.ts';
 
@@ -34,15 +31,6 @@ export function checkNetwork(found: string | undefined, chain: ChainInfo, node: 
   if (found === undefined || found === chain.network) return;
   throw new InputError(`${node} is on the network ${chain.network}, but ${folder} has blocks of ${found}`, [
     'Check --from, or give another folder with --to.',
-  ]);
-}
-
-/** Called for a folder without a ledger. Throws an InputError if the folder has pulled files. */
-export function checkNew(folder: string): void {
-  if (listPulledFiles(folder).length === 0) return;
-  if (originsOf(folder).includes('ord')) throw lost(`${join(folder, STATE_FOLDER)} is missing`, folder);
-  throw new InputError(`${folder} has blocks of another source`, [
-    `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
   ]);
 }
 

@@ -17,12 +17,15 @@ import { exceeds, type Limits } from '../../limits.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
-import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
+import { DiskLedger, readState, removeState } from '../../unspent/diskLedger.ts';
+import { DamagedStateError } from '../../unspent/readChecked.ts';
 import type { Heights } from '../heightRange.ts';
 import type { PullOptions, PullResult } from '../pullBlocks.ts';
-import { STATE_FOLDER } from '../pulledFiles.ts';
+import { listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
-import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
+import { checkNetwork, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
+import { areUnchecked, type Check, checkOutputs } from './checkOutputs.ts';
+import { continueRows, hasAllRows } from './continueRows.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { NodeFolder } from './nodeFolder.ts';
@@ -41,6 +44,8 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly limits: Limits;
   /** True for an invented chain of mainnet, which begins with any block. Only for tests. No flag sets it. */
   readonly isInvented?: boolean;
+  /** Outputs to compare with the node after a ledger was made from rows. Default: a sample. */
+  readonly check?: Check | undefined;
 }
 
 export class NodePull {
@@ -68,45 +73,77 @@ export class NodePull {
   }
 
   /**
-   * Opens the ledger of the folder, or creates an empty one. Throws an InputError if the ledger does not match the node,
-   * the wanted blocks or the pulled files.
+   * Opens the ledger of the folder, or creates an empty one. Makes a lost or damaged ledger again from the rows in the
+   * folder, if it has all of them. Throws an InputError if the ledger does not match the node, the wanted blocks or the
+   * pulled files.
    */
-  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log): Promise<NodePull> {
-    const { folder, limits } = options;
+  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
+    const { folder } = options;
+    try {
+      return await NodePull.#open(options, node, store, log, progress);
+    } catch (error) {
+      const isDamaged = error instanceof DamagedStateError;
+      if (!isDamaged || !hasAllRows(folder, NETWORKS[(await node.chain()).network].firstHeight)) throw withAdvice(error, folder);
+      log.notice(`${error.message}; the ledger is made again from the rows`);
+      removeState(join(folder, STATE_FOLDER));
+      return NodePull.#open(options, node, store, log, progress).catch((again: unknown) => {
+        throw withAdvice(again, folder);
+      });
+    }
+  }
+
+  static async #open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
+    const { folder, limits, confirmations, check = 'sample' } = options;
     const chain = await node.chain();
     const network = NETWORKS[chain.network];
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
-    try {
-      const found = readState(state);
-      checkNetwork(found?.network, chain, node.name, folder);
-      if (found === undefined) checkNew(folder);
-      const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
-      const runes = await knownRunes(folder, limits, store);
-      const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
-      const rows = new RowFiles(folder, limits, store);
-      const pull = new NodePull(options, node, network, ledger, rows, log);
-      try {
-        pull.#folder.check();
-        checkNewestRunes(runes.length, folder, limits);
-        if (runes.some((rune) => rune.height > ledger.height)) rows.expectOldRunes();
-      } catch (error) {
-        ledger.close();
-        throw error;
-      }
-      return pull;
-    } catch (error) {
-      throw withAdvice(error, folder);
+    const rows = new RowFiles(folder, limits, store);
+    let found = readState(state);
+    if (found === undefined && listPulledFiles(folder).length > 0) {
+      await continueRows({ folder, network, chain, confirmations, check, limits }, node, rows, store, log, progress);
+      found = readState(state);
     }
+    checkNetwork(found?.network, chain, node.name, folder);
+    const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
+    const runes = await knownRunes(folder, limits, store);
+    const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
+    const pull = new NodePull(options, node, network, ledger, rows, log);
+    try {
+      pull.#folder.check();
+      checkNewestRunes(runes.length, folder, limits);
+      if (runes.some((rune) => rune.height > ledger.height)) rows.expectOldRunes();
+    } catch (error) {
+      ledger.close();
+      throw error;
+    }
+    return pull;
   }
 
   close(): void {
     this.ledger.close();
   }
 
-  /** Reads all blocks up to the node's tip or the last wanted block. */
+  /**
+   * Reads all blocks up to the node's tip or the last wanted block. At the tip, compares outputs of a ledger that was
+   * made from rows with the node.
+   */
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+    const result = await this.#readAll(progress);
+    const { folder, concurrency, signal } = this.options;
+    if (!areUnchecked(folder)) return result;
+    if (this.ledger.height !== this.#tip) {
+      this.log.notice(`outputs of the rows are checked when a pull has reached the last block of ${this.node.name}`);
+      return result;
+    }
+    const { network, ledger } = this;
+    const catchUp = () => this.#readAll(progress);
+    await checkOutputs({ folder, network, ledger, concurrency, signal, catchUp }, this.node, this.log, progress);
+    return this.#readAll(progress);
+  }
+
+  async #readAll(progress: Progress): Promise<PullResult> {
     try {
       let moves = 0;
       for (let round = 0; ; round++) {
@@ -144,7 +181,12 @@ export class NodePull {
         }
       }
     } catch (error) {
-      throw withAdvice(error, this.options.folder);
+      const { folder } = this.options;
+      if (error instanceof DamagedStateError && hasAllRows(folder, this.network.firstHeight)) {
+        removeState(join(folder, STATE_FOLDER));
+        throw new InputError(error.message, ['Run the same command again: it makes the ledger again from the rows.']);
+      }
+      throw withAdvice(error, folder);
     }
   }
 

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Store } from '../../../src/duckdb/store.ts';
 import { BuildError } from '../../../src/errors.ts';
 import { LIMITS } from '../../../src/limits.ts';
-import { originsOf } from '../../../src/pull/blocksFile.ts';
+import { listOf } from '../../../src/pull/blocksFile.ts';
 import { knownRunes } from '../../../src/pull/node/readPulledRunes.ts';
 import { RowFiles } from '../../../src/pull/node/rowFiles.ts';
 import { WORK_FOLDER } from '../../../src/pull/pulledFiles.ts';
@@ -253,11 +253,11 @@ describe('a pull from a node', () => {
     expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 100) }));
   });
 
-  it('replaces part of the files of other sources only after advice', async () => {
+  it('refuses blocks of another source', async () => {
     usePulled();
     rmSync(join(to, 'pulled/.state'), { recursive: true });
-    expect((await failed()).message).toBe(`${join(to, 'pulled/.state')} is missing`);
-    rmSync(join(to, 'pulled/blocks.json'));
+    const path = join(to, 'pulled/blocks.json');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"ord"', '"bitcoin-indexer"'));
     const error = await failed();
     expect([error.exitCode, error.message]).toEqual([2, `${join(to, 'pulled')} has blocks of another source`]);
   });
@@ -289,8 +289,6 @@ describe('a pull from a node', () => {
     ['a file of rows is empty', (folder: string) => writeFileSync(join(folder, '0/220-220.parquet'), ''), /220-220.parquet is damaged/],
     ['the runes are damaged', flip('runes.parquet'), /runes.parquet cannot be read: its SHA-256 differs/],
     ['the runes are gone', (folder: string) => rmSync(join(folder, 'runes.parquet')), /runes.parquet/],
-    ['the state is damaged', (folder: string) => writeFileSync(join(folder, '.state/state.json'), '{}'), /state.json cannot be read/],
-    ['the journal is gone', (folder: string) => rmSync(join(folder, '.state/journal-none.log')), /journal-none.log/],
   ])('stops if %s, and gives advice for the repair', async (_, damage, message) => {
     usePulled();
     damage(join(to, 'pulled'));
@@ -472,7 +470,7 @@ it('a list of blocks that cannot be read counts as missing', () => {
   const folder = temporaryFolder();
   // Makes a folder at the path of the list. Not even root, who ignores permissions, can read a folder as a file.
   mkdirSync(join(folder, 'blocks.json'));
-  expect(originsOf(folder)).toEqual([]);
+  expect(listOf(folder).sources).toEqual([]);
 });
 
 /** Changes a byte in the middle of a file. */

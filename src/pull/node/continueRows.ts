@@ -1,0 +1,241 @@
+/**
+ * Makes the ledger of a pull from the rows in the folder `pulled`: those of a mirror, which the node then continues, or
+ * those of a pull that lost its ledger. The rows of a block say which outputs it makes (`receive`) and spends (`spent`).
+ *
+ * The ledger ends with the last hundred of settled blocks (`confirmations`). The next step of the pull removes the rows
+ * above it and reads these blocks from the node, so a fork among them needs no other care.
+ */
+import { join } from 'node:path';
+import { count, type Log } from '../../cli/log.ts';
+import type { Progress } from '../../cli/progress.ts';
+import type { LastRead } from '../../contract/sources.ts';
+import { readFiles } from '../../duckdb/readFilesSql.ts';
+import { rowParts } from '../../duckdb/sortedRows.ts';
+import { int, type Store, text } from '../../duckdb/store.ts';
+import { InputError, messageOf } from '../../errors.ts';
+import type { Limits } from '../../limits.ts';
+import { formFault, HEIGHTS_PER_FILE, NODE_LEDGER } from '../../rows/rowsForm.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
+import { lend } from '../../runes/bytes.ts';
+import type { Network } from '../../runes/networks.ts';
+import { type RuneId, runeId } from '../../runes/runeId.ts';
+import type { Change } from '../../unspent/changeTable.ts';
+import { settledLedger } from '../../unspent/diskLedger.ts';
+import { ByteWriter, writeOutput } from '../../unspent/outputBytes.ts';
+import { listOf } from '../blocksFile.ts';
+import { checkDigest, listPulledFiles, type PulledFile, STATE_FOLDER } from '../pulledFiles.ts';
+import { checkNetwork, lost } from './checkFolder.ts';
+import { type Check, ChosenOutputs } from './checkOutputs.ts';
+import type { BitcoinNode, ChainInfo } from './coreNode.ts';
+import { hash256 } from './hash256.ts';
+import type { RowFiles } from './rowFiles.ts';
+import { lastWhole } from './runeFiles.ts';
+
+/** Number of blocks whose headers are in memory at once. */
+const HEIGHTS_AT_ONCE = 20 * HEIGHTS_PER_FILE;
+
+/** Bytes of memory that DuckDB needs to sort a row of an output. */
+const OUTPUT_BYTES = 1024;
+
+interface Continuing {
+  readonly folder: string;
+  readonly network: Network;
+  readonly chain: ChainInfo;
+  readonly confirmations: number;
+  /** Outputs to compare with the node later. */
+  readonly check: Check;
+  readonly limits: Limits;
+}
+
+/** True if the folder has rows from the first block with runes on, from which the ledger can be made. */
+export function hasAllRows(folder: string, firstHeight: number): boolean {
+  const [first] = listPulledFiles(folder);
+  return first !== undefined && first.first <= firstHeight && isFromNodes(folder);
+}
+
+const isFromNodes = (folder: string): boolean => listOf(folder).sources.every(({ rules }) => rules === 'ord');
+
+/**
+ * Makes the ledger. Changes nothing in a folder without settled rows, so that the pull reads all blocks. Throws an
+ * InputError, before it changes anything, for rows that the node cannot continue.
+ */
+export async function continueRows(
+  { folder, network, chain, confirmations, check, limits }: Continuing,
+  node: BitcoinNode,
+  rows: RowFiles,
+  store: Store,
+  log: Log,
+  progress: Progress,
+): Promise<void> {
+  const files = wholeFiles(folder, network);
+  const { network: named, tip } = listOf(folder);
+  checkNetwork(named, chain, node.name, folder);
+  // The newest blocks of a mirror have files only if they have rows, so the list may have higher blocks.
+  const top = Math.max(tip?.height ?? 0, files.at(-1)?.last ?? 0);
+  const settled = files.filter(({ last }) => last <= lastWhole(top - confirmations));
+  const height = settled.at(-1)?.last;
+  if (height === undefined) return;
+  if (chain.blocks < height)
+    throw new InputError(`${node.name} has blocks up to ${chain.blocks}, but ${folder} has rows up to ${top}`, [
+      'Run the pull again when the node has more blocks, or check --from.',
+    ]);
+  if (chain.firstStored > height + 1)
+    throw new InputError(`${node.name} has pruned block ${height + 1}: the first block that it still has is ${chain.firstStored}`, [
+      'Pull newer rows from the mirror first, or give a server that has the block with --block-source.',
+    ]);
+  const other = await otherBlock(folder, settled, node, store);
+  if (other !== undefined)
+    throw new InputError(`${folder} has rows of block ${other.height} (${other.hash}), which ${node.name} does not have`, [
+      `Check --from. If the node is right, remove ${folder} and pull from another mirror.`,
+    ]);
+  progress.begin('rows');
+  for (const [i, { path }] of settled.entries()) {
+    progress.show(i, settled.length, 'files');
+    await checkRows(join(folder, path), folder, store);
+  }
+  progress.end();
+  const paths = settled.map(({ path }) => join(folder, path));
+  const state = join(folder, STATE_FOLDER);
+  const chosen = new ChosenOutputs(state, check, limits);
+  const commit = await settledLedger({
+    ...{ folder: state, network: chain.network, rowsFrom: network.firstHeight, height, limits },
+    hash: (await node.hashAt(height)) ?? '',
+    outputs: unspentIn(paths, { network, folder, chosen, limits }, store),
+    most: await store.number(`SELECT count(*) AS number FROM ${readFiles('parquet', paths)} WHERE operation = 'receive'`),
+    mints: await mintsIn(paths, store),
+  });
+  chosen.end();
+  // Another mirror's rows have all runes in one file. This changes no rune, so a kill before the commit does no harm.
+  rows.expectOldRunes();
+  await rows.putInPlace(Number.MAX_SAFE_INTEGER, lastWhole(height));
+  commit();
+  log.info('continued', `Made the ledger of ${count(chosen.seen, 'unspent output')} from the rows up to block ${height}.`, {
+    height,
+    outputs: chosen.seen,
+  });
+}
+
+/** Returns the files of rows, which follow each other from the first block with runes. Throws an InputError for others. */
+function wholeFiles(folder: string, { firstHeight }: Network): PulledFile[] {
+  const files = listPulledFiles(folder);
+  if (!isFromNodes(folder))
+    throw new InputError(`${folder} has blocks of another source`, [
+      `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
+    ]);
+  const [{ first } = { first: firstHeight }] = files;
+  if (first > firstHeight)
+    throw new InputError(
+      `${folder} has rows from block ${first} on, but a node can continue only rows from block ${firstHeight} on: older blocks made outputs that newer ones spend`,
+      [
+        `Pull all rows of a mirror: pull --blocks ${firstHeight}.. with another --to.`,
+        'Or follow the mirror itself. Builds of its newest rows have no balances, holders, outputs and counts of mints.',
+      ],
+    );
+  let next = first;
+  const whole: PulledFile[] = [];
+  for (const file of files) {
+    if (file.first !== next) continue;
+    whole.push(file);
+    next = file.last + 1;
+  }
+  return whole;
+}
+
+async function checkRows(path: string, folder: string, store: Store): Promise<void> {
+  try {
+    await checkDigest(path);
+    const fault = await formFault(path, NODE_LEDGER, store);
+    if (fault !== undefined) throw new Error(fault);
+  } catch (error) {
+    throw lost(`${path} cannot be read: ${messageOf(error)}`, folder);
+  }
+}
+
+/** Compares hashes and times of blocks in the rows with the headers of the node. Returns the first block that differs. */
+async function otherBlock(folder: string, files: readonly PulledFile[], node: BitcoinNode, store: Store): Promise<LastRead | undefined> {
+  const [first, last] = [files[0]?.first ?? 0, files.at(-1)?.last ?? -1];
+  for (let begin = first; begin <= last; begin += HEIGHTS_AT_ONCE) {
+    const end = Math.min(begin + HEIGHTS_AT_ONCE - 1, last);
+    const headers = await node.headers(begin, end);
+    const paths = files.filter((file) => file.first <= end && begin <= file.last).map(({ path }) => join(folder, path));
+    const blocks = await store.rows(
+      `SELECT DISTINCT block_height AS height, block_hash AS hash, "timestamp" AS time FROM ${readFiles('parquet', paths)}
+       WHERE block_height BETWEEN ${begin} AND ${end} ORDER BY height`,
+      { height: int, hash: text, time: int },
+    );
+    const other = blocks.find(({ height, hash, time }) => headers[height - begin]?.hash !== hash || headers[height - begin]?.time !== time);
+    if (other !== undefined) return other;
+  }
+  return undefined;
+}
+
+async function mintsIn(paths: readonly string[], store: Store): Promise<Map<RuneId, number>> {
+  const rows = await store.rows(
+    `SELECT rune_id AS id, count(*) AS mints FROM ${readFiles('parquet', paths)} WHERE operation = 'mint' GROUP BY rune_id`,
+    { id: text, mints: int },
+  );
+  return new Map(rows.map(({ id, mints }) => [idOf(id), mints]));
+}
+
+const idOf = (text: string): RuneId => {
+  const [block = 0, tx = 0] = text.split(':').map(Number);
+  return runeId(block, tx);
+};
+
+/** SQL expression of the 36 bytes of an outpoint in hex, by which the ledger is sorted. */
+const keyOf = (txId: string, output: string): string =>
+  `${Array.from({ length: 32 }, (_, i) => `substr(${txId}, ${63 - 2 * i}, 2)`).join(' || ')} || ` +
+  `printf('%02x%02x%02x%02x', ${[0, 8, 16, 24].map((bits) => `((${output} >> ${bits}) & 255)::INTEGER`).join(', ')})`;
+
+interface Reading {
+  readonly network: Network;
+  readonly folder: string;
+  readonly chosen: ChosenOutputs;
+  readonly limits: Limits;
+}
+
+/** Yields the unspent outputs, ascending by outpoint. Also adds them to `chosen`. */
+async function* unspentIn(
+  paths: readonly string[],
+  { network, folder, chosen, limits }: Reading,
+  store: Store,
+): AsyncGenerator<readonly Change[]> {
+  const from = `FROM ${readFiles('parquet', paths)}`;
+  const rows = `SELECT ${keyOf('tx_id', '"output"')} AS key, false AS is_spent, tx_id || ':' || "output" AS name, block_height, address, rune_id, amount
+      ${from} WHERE operation = 'receive' AND "output" IS NOT NULL
+    UNION ALL BY NAME SELECT ${keyOf(`split_part(one, ':', 1)`, `split_part(one, ':', 2)::BIGINT`)} AS key, true AS is_spent
+      FROM (SELECT unnest(string_split(spent, ',')) AS one ${from} WHERE spent IS NOT NULL)`;
+  const value = new ByteWriter();
+  let open: { key: string; name: string; height: number; address: string; units: Map<RuneId, bigint> } | undefined;
+  const endOutput = (changes: Change[]): void => {
+    if (open === undefined) return;
+    const { key, name, height, address, units } = open;
+    const script = address === '' ? new Uint8Array() : scriptOfAddress(address, network, hash256);
+    if (script === undefined)
+      throw lost(`${folder} has rows of the address ${address.slice(0, 100)}, which is not of this network`, folder);
+    chosen.add({ name, height, address: address || '-' });
+    value.clear();
+    const balances = [...units].map(([rune, amount]) => ({ rune, amount })).sort((a, b) => a.rune - b.rune);
+    writeOutput(value, { script, balances });
+    changes.push({ bytes: lend(Buffer.from(key, 'hex')), at: 0, value: lend(Buffer.from(value.view())) });
+  };
+  for await (const part of rowParts({ rows, key: 'key', rowBytes: OUTPUT_BYTES }, limits, store)) {
+    const unspent = `SELECT key, name, block_height, coalesce(address, ''), rune_id, amount FROM (FROM (${part}) WHERE NOT is_spent)
+      ANTI JOIN (FROM (${part}) WHERE is_spent) USING (key) ORDER BY key`;
+    for await (const chunk of store.stream(unspent)) {
+      const changes: Change[] = [];
+      for (const [key, name, height, address, rune, amount] of chunk.getRows()) {
+        if (open === undefined || key !== open.key) {
+          endOutput(changes);
+          open = { key: String(key), name: String(name), height: Number(height), address: String(address), units: new Map() };
+        }
+        const id = idOf(String(rune));
+        open.units.set(id, (open.units.get(id) ?? 0n) + BigInt(String(amount)));
+      }
+      yield changes;
+    }
+  }
+  const last: Change[] = [];
+  endOutput(last);
+  yield last;
+}
