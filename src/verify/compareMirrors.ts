@@ -9,7 +9,7 @@ import { count, type Log } from '../cli/log.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
-import { openRegularFile } from '../disk/regularFile.ts';
+import { openRegularFile, readRegularFile } from '../disk/regularFile.ts';
 import { InputError, UsageError } from '../errors.ts';
 import type { ArchiveFiles } from '../format/archiveReader.ts';
 import { groupBy } from '../groupBy.ts';
@@ -19,6 +19,7 @@ import { Client } from '../pull/httpClient.ts';
 import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
 import { DEFAULTS } from '../pull/pullRequest.ts';
 import { type ComparedLists, compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
+import { compareRows, type MirrorWithRows } from './compareRows.ts';
 import { VerificationError } from './findings.ts';
 
 /** Maximum number of ranges of heights to show in a list of blocks. */
@@ -40,38 +41,44 @@ export function parseAgainst(text: string): Other {
   throw new UsageError('--against must be a folder, or an http(s) URL without user, password, query and fragment');
 }
 
-export interface Compared extends Listing, ListedMirror {
-  /** Name in messages. */
-  readonly name: string;
-}
+/** A mirror. `name` is its name in messages. */
+export interface Compared extends Listing, ListedMirror, MirrorWithRows {}
 
 /** Reads manifest and digests of another mirror. Throws an InputError if it is not a mirror. */
 export async function readOther(other: Other, log: Log): Promise<Compared> {
-  if (typeof other === 'string') return { name: other, files: filesIn(other), ...readFolder(other) };
+  if (typeof other === 'string') return { name: other, ...filesIn(other), ...readFolder(other) };
   const onRetry = (why: string) => log.notice(`${why}; trying again`);
   const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
   const name = baseOf(other);
   const { read, inflate } = filesOfArchive(name, client);
   const files: ArchiveFiles = { read: (file, offset, length, size) => read(archivePath(file), offset, length, size), inflate };
-  return { name, files, ...(await readUrl(name, client)) };
+  const readFile = async (path: string) => {
+    const { status, body } = await client.getBytes(`${name}/${path}`);
+    if (body === undefined) throw new Error(`the mirror answered with status ${status}`);
+    return body;
+  };
+  return { name, files, readFile, ...(await readUrl(name, client)) };
 }
 
-export const filesIn = (root: string): ArchiveFiles => ({
-  read: async (file, offset, length) => {
-    const handle = openRegularFile(join(root, archivePath(file)));
-    try {
-      const part = Buffer.allocUnsafeSlow(length);
-      return readSync(handle, part, 0, length, offset) === length ? part : undefined;
-    } finally {
-      closeSync(handle);
-    }
+export const filesIn = (root: string): Pick<Compared, 'files' | 'readFile'> => ({
+  files: {
+    read: async (file, offset, length) => {
+      const handle = openRegularFile(join(root, archivePath(file)));
+      try {
+        const part = Buffer.allocUnsafeSlow(length);
+        return readSync(handle, part, 0, length, offset) === length ? part : undefined;
+      } finally {
+        closeSync(handle);
+      }
+    },
+    inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
   },
-  inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
+  readFile: async (path) => readRegularFile(join(root, path)),
 });
 
 /**
- * Compares the blocks and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a
- * difference in a list, or in a block that all mirrors have. The error says which mirrors
+ * Compares the blocks, the rows and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a
+ * difference in a list, in rows, or in a block that all mirrors have. The error says which mirrors
  * agree, and in which blocks they differ.
  */
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
@@ -83,6 +90,15 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
     throw new VerificationError(`${all} differ in ${different.length} of ${which}; the lowest of these is block ${different[0]}`, details);
   }
   if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
+  const rows = await compareRows(mirrors);
+  const unequal = rows.filter(({ digests }) => new Set(digests.values()).size > 1);
+  if (unequal.length > 0)
+    throw new VerificationError(
+      `${all} have the same blocks, but differ in their rows`,
+      unequal
+        .slice(0, SHOWN)
+        .map(({ first, last, digests }) => `rows of blocks ${first}..${last}: ${groupsOf(names, (i) => digests.get(i))}`),
+    );
   const lists = await compareLists(mirrors);
   if (lists.different.length > 0 || lists.faults.size > 0) {
     const levels = [
@@ -93,7 +109,7 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
     ];
     throw new VerificationError(`${all} have the same blocks, but differ in their lists`, levels);
   }
-  const listed = sayCompared(lists, names);
+  const listed = [...(rows.length === 0 ? [] : [`equal rows: ${count(rows.length, 'range')} of blocks`]), ...sayCompared(lists, names)];
   const isWhole = details.length === 0;
   const found = isWhole
     ? `have the same data: digest ${mirrors[0]?.manifest.digest}.`

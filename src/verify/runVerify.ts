@@ -67,5 +67,5 @@ async function verifyFolder(dir: string, keys: readonly NoteKey[], flags: Flags,
       `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The mirror has the records of the input unchanged, so the cause is in the input; see docs/rows.md`,
     );
   }
-  return { name: dir, manifest, blocks, files: filesIn(dir) };
+  return { name: dir, manifest, blocks, ...filesIn(dir) };
 }

@@ -1,5 +1,5 @@
 /** Tests `verify --against`, which reports which mirrors have the same blocks and lists. */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -170,6 +170,37 @@ describe('npm run verify -- --against', () => {
         '',
       ],
     ]);
+  });
+
+  it('of mirrors whose records are equal says which of their rows differ, or that none do', async () => {
+    const spending = (outpoint: string) => {
+      const { 'ledger.csv': ledger = '', ...files } = etched('$');
+      const [, ...rows] = ledger.trim().split('\n');
+      return { ...files, 'ledger.csv': [`${LEDGER},spent`, ...rows.map((row, i) => `${row},${i === 1 ? outpoint : ''}`), ''].join('\n') };
+    };
+    const one = await built(spending(`${hex('t100')}:0`), { parquet: true });
+    const [same, other] = [
+      await built(spending(`${hex('t100')}:0`), { parquet: true, layout: 'archive' }),
+      await built(spending(`${hex('t100')}:1`), { parquet: true }),
+    ];
+    const server = await startServer(one);
+    const base = `http://127.0.0.1:${server.port}`;
+    const equal = await run('verify', ['--against', base, '--against', same], work);
+    expect([equal.stderr, equal.stdout]).toEqual(['', expect.stringContaining('equal rows: 3 ranges of blocks')]);
+    const { code, stderr } = await run('verify', ['--against', base, '--against', same, '--against', other], work);
+    await server.close();
+    expect([code, stderr.split('\n')]).toEqual([
+      4,
+      [
+        `Error: ${base}, ${same} and ${other} have the same blocks, but differ in their rows`,
+        `  rows of blocks 101..101: ${base} = ${same} ≠ ${other}`,
+        '',
+      ],
+    ]);
+    const [index = ''] = readdirSync(join(other, 'rows')).filter((name) => name.startsWith('index-'));
+    edit(other, `rows/${index}`, (text) => text.replace('"rows":1', '"rows":2'));
+    const damaged = await run('verify', ['--against', same, '--against', other], work);
+    expect([damaged.code, damaged.stderr]).toEqual([2, expect.stringContaining('its SHA-256 differs from the manifest')]);
   });
 
   it('of a mirror whose root hides a list or a level finds this, and other levels are named', async () => {
