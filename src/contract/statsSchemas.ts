@@ -41,8 +41,6 @@ export const statsFile = objectOf('The stats of 100 heights.', {
   blocks: z.array(blockStats).min(1).describe('Heights ascending. Heights without activity are left out.'),
   runes: z.array(runeStats).min(1).describe('The runes in the records of these blocks, ordered by id (block and transaction, as numbers).'),
 });
-export type StatsFile = z.infer<typeof statsFile>;
-
 const activityEntry = objectOf('One bucket of the activity chart.', {
   height: count.describe('Lowest height of the bucket.'),
   blocks: z.int().min(1).describe('Number of blocks in the bucket.'),

@@ -177,7 +177,7 @@ async function archiveOf(
   // every new block, and must write the first level again. So levelRanges makes this level short.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
-  const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out };
+  const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out, pages: old };
   const archived = { spooled, replaced, tip, lowest, objectSize, limits };
   return writeArchive(form, archived, { state, input, changes }, etchings, old, sink, store);
 }

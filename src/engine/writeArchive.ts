@@ -22,6 +22,7 @@ import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.t
 import { type Layout, maximumLimit } from '../pages/mirrorOptions.ts';
 import { writeIds } from './archive/idLists.ts';
 import type { ArchiveSources } from './archive/listedRecords.ts';
+import { levelWriters } from './archive/makeLevels.ts';
 import { type ArchivedBlocks, writeSegments } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { gzipMember } from './render/compress.ts';
@@ -84,12 +85,13 @@ export async function writeArchive(
     return name;
   };
   const { site } = form;
+  const open = levelWriters(blocks, put);
   // At the same time, because DuckDB sorts the ids while this process writes segments.
   const [segments, ids] = await bothOf(
     writeSegments(blocks, old, put),
-    site.layout === 'archive' ? writeIds(blocks, sources, old, put, store) : Promise.resolve([]),
+    site.layout === 'archive' ? writeIds(blocks, sources, old, open, store) : Promise.resolve([]),
   );
-  const lists = await writeLists(form, blocks, sources, etchings, old, put, store);
+  const lists = await writeLists(form, blocks, sources, etchings, old, open, store);
   if (site.layout === 'files' && lists === undefined) return undefined;
   const { objectSize, limits } = blocks;
   const { segmentBlocks, tableLevels } = limits;

@@ -7,9 +7,9 @@ import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from 
 import { writeNames } from '../lists/names.sql.ts';
 import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
-import { DocumentWriter } from './archive/documentWriter.ts';
 import { type ArchiveSources, blocksOfLevels, listRecords, planLevels, readBlocks } from './archive/listedRecords.ts';
-import type { ArchivedBlocks, PutFile } from './archive/segmentWriter.ts';
+import type { OpenLevel } from './archive/makeLevels.ts';
+import type { ArchivedBlocks } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 
 export interface ListForm {
@@ -17,6 +17,8 @@ export interface ListForm {
   /** False for an archive with etchings and names only. */
   readonly hasActivity: boolean;
   readonly scratch: string;
+  /** Archive with the pages of blocks that were not rendered. */
+  readonly pages: StoredArchive | undefined;
 }
 
 /**
@@ -24,17 +26,17 @@ export interface ListForm {
  * without any list.
  */
 export async function writeLists(
-  { site, hasActivity, scratch }: ListForm,
+  { site, hasActivity, scratch, pages }: ListForm,
   blocks: ArchivedBlocks,
   sources: ArchiveSources,
   etchingChange: EtchingChange,
   old: StoredArchive | undefined,
-  put: PutFile,
+  open: OpenLevel,
   store: Store,
 ): Promise<ListTables | undefined> {
   const { before: etchingsBefore, now } = etchingChange;
   if (!hasActivity && now === undefined) return undefined;
-  const { tip, lowest, objectSize, limits } = blocks;
+  const { tip, lowest, limits } = blocks;
   const { state } = sources;
   const { listPage: page } = limits;
   const hasBalances = hasActivity && now?.hasCounts === true;
@@ -54,7 +56,6 @@ export async function writeLists(
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
 
-  const writer = () => new DocumentWriter(objectSize, limits, put);
   const etchingForm = now && {
     etchings: now.table,
     state,
@@ -64,32 +65,23 @@ export async function writeLists(
   };
   const etchings = etchingForm && {
     total: now.total,
-    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, writer, store),
-    runes: await writeRuneNames(
-      etchingPlans,
-      tables?.etchings?.runes ?? [],
-      etchingForm,
-      () => new DocumentWriter(objectSize, { ...limits, documentMember: limits.runesMember }, put),
-      store,
-    ),
+    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, open, store),
+    runes: await writeRuneNames(etchingPlans, tables?.etchings?.runes ?? [], etchingForm, open, store),
   };
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
-  const nameForm = {
-    ...{ etchings: now?.table, state, page, limits },
-    writer: () => new DocumentWriter(objectSize, { documentMember: limits.lookUpMember }, put, true),
-  };
+  const nameForm = { etchings: now?.table, state, page, limits, open };
   const names = await writeNames(namePlans, tables?.names ?? [], nameForm, store);
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
   if (!hasActivity) return common;
 
   const levelBlocks = await blocksOfLevels(plans, state, store);
   const read = await readBlocks(levelBlocks, sources, store);
-  const records = await listRecords(levelBlocks, read, blocks, old, maximumLimit(site), state, store);
-  const form = { blocks: state.blocks, records, page, limits, writer };
+  const records = await listRecords(levelBlocks, read, blocks, pages, maximumLimit(site), state, store);
+  const form = { blocks: state.blocks, records, page, limits, open };
   const activity = await writeActivity(plans, tables?.activity ?? [], form, store);
-  const levels = { limits, old, writer, scratch };
+  const levels = { limits, old, open, scratch };
   const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read }, store) : undefined;
   const balanceForm = { ...levels, tip, records, runes: state.runes };
   const balances = hasBalances ? await writeBalances(plans, { ...balanceForm, etchings: now.table }, store) : undefined;

@@ -110,7 +110,23 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
     columns('block_height BIGINT, block_hash VARCHAR, records BIGINT'),
     `SELECT block_height, any_value(block_hash) AS block_hash, any_value(records) AS records FROM ${held} GROUP BY block_height ORDER BY block_height`,
   );
-  const ranges = await blockRanges(blocks, reader.reading.limits, store);
+  const { ranges, transactions } = await listTransactions(kept, blocks, reader.reading.limits, store);
+  const counts = await store.row(
+    `SELECT (SELECT coalesce(sum(records), 0) FROM ${blocks}) AS records,
+    (SELECT count(*) FROM ${blocks}) AS blocks, (SELECT count(*) FROM ${transactions}) AS transactions`,
+    { records: int, blocks: int, transactions: int },
+  );
+  return { kept, blocks, transactions, ranges, allHolds, counts, copiedBlocks: copied?.blocks ?? 0 };
+}
+
+/** Lists the transactions of the records of some blocks. Divides these blocks into ranges. */
+export async function listTransactions(
+  kept: Records,
+  blocks: KeptBlocks['blocks'],
+  limits: Reading['limits'],
+  store: Store,
+): Promise<Pick<KeptBlocks, 'ranges' | 'transactions'>> {
+  const ranges = await blockRanges(blocks, limits, store);
   const transactions = await store.table('transactions', TRANSACTIONS);
   for (const range of ranges) {
     // The last transaction of a block is served first.
@@ -121,12 +137,7 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
           bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
         FROM ${kept} ${ranges.length > 1 ? `WHERE ${isWithin(range)}` : ''} GROUP BY block_height, tx_index, tx_id)`);
   }
-  const counts = await store.row(
-    `SELECT (SELECT coalesce(sum(records), 0) FROM ${blocks}) AS records,
-    (SELECT count(*) FROM ${blocks}) AS blocks, (SELECT count(*) FROM ${transactions}) AS transactions`,
-    { records: int, blocks: int, transactions: int },
-  );
-  return { kept, blocks, transactions, ranges, allHolds, counts, copiedBlocks: copied?.blocks ?? 0 };
+  return { ranges, transactions };
 }
 
 /**

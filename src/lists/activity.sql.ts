@@ -6,9 +6,8 @@ import { readDoubles } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
-import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { makeLevels } from '../engine/archive/makeLevels.ts';
+import { makeLevels, type OpenLevel } from '../engine/archive/makeLevels.ts';
 import { PagedLists } from '../engine/archive/pagedLists.ts';
 import type { LevelRange } from '../format/levels.ts';
 import type { PlacedLevel } from '../format/listTables.ts';
@@ -22,7 +21,7 @@ interface ActivityForm {
   readonly limits: Pick<WorkLimits, 'keptRecords' | 'sortedAtOnce'>;
   /** Maximum number of entries in a document. */
   readonly page: number;
-  readonly writer: () => DocumentWriter;
+  readonly open: OpenLevel<'activity'>;
 }
 
 /** Writes the levels that changed since the last build, which had the levels `before`. Returns all levels. */
@@ -34,7 +33,7 @@ export async function writeActivity(
 ): Promise<PlacedLevel[]> {
   const levels = await makeLevels<PlacedLevel>(plans, before, async (plan) => {
     const begin = await bytesBelow(plan.first, form.blocks, store);
-    const to = form.writer();
+    const to = form.open('activity', plan);
     const lists = new PagedLists(to, form.page);
     let [upper, lower, position] = [-1, -1, -1];
     for await (const chunk of sortedRows(await rowsOf(plan, begin, form.records, store), form.limits, store)) {

@@ -43,7 +43,7 @@ export const digitsOf = (upper: string, lower: string): string =>
   `CASE WHEN ${upper} = 0 THEN ${lower}::VARCHAR ELSE ${upper}::VARCHAR || lpad(abs(${lower})::VARCHAR, ${LOWER_DIGITS}, '0') END`;
 
 /** Columns of records that change balances. `amount` is a decimal string in units of the rune. */
-export const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
+const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
 
 export interface Changes {
   readonly records: TableWith<keyof typeof CHANGING>;

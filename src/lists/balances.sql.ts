@@ -63,7 +63,7 @@ async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowF
 }
 
 /** Tables and settings for making the rows of balances. */
-interface RowForm extends LevelForm<'addresses' | 'holders'>, Changes {
+interface RowForm extends LevelForm<`balances.${'addresses' | 'holders'}`>, Changes {
   readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
@@ -168,7 +168,7 @@ class BalanceRows {
       most: `(SELECT count(*) FROM ${records} WHERE ${isWithin(range)})`,
       ...{ key: 'key', rowBytes: CHANGE_BYTES },
     };
-    const addresses = this.form.writer('addresses', range);
+    const addresses = this.form.open('balances.addresses', range);
     for await (const part of rowParts(changes, limits, this.store)) {
       await this.#addPairs(part);
       await this.#writeTexts(addresses, await this.#addressRows());
@@ -176,7 +176,7 @@ class BalanceRows {
     await this.store.run(`INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
       sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM level_pairs WHERE level = ${level} AND units <> before GROUP BY level, ordinal`);
     if (!isRanked) await this.#markRunes();
-    const holders = this.form.writer('holders', range);
+    const holders = this.form.open('balances.holders', range);
     const pairs = { rows: `SELECT * FROM level_pairs WHERE level = ${level}`, key: 'ordinal', rowBytes: PAIR_BYTES };
     for await (const part of rowParts(pairs, limits, this.store)) {
       await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS ${part};

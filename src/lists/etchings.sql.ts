@@ -7,9 +7,9 @@
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
-import type { DocumentWriter, StoredDocument } from '../engine/archive/documentWriter.ts';
+import type { StoredDocument } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { documentsIn, linesIn, makeLevels, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { documentsIn, linesIn, makeLevels, type OpenLevel, writeDocuments } from '../engine/archive/makeLevels.ts';
 import { asCounts, LOWER_DIGITS, summedCounts } from '../engine/state/countBlocks.ts';
 import type { Etchings, EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -32,12 +32,12 @@ export const writeEtchings = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
   form: EtchingForm,
-  writer: () => DocumentWriter,
+  open: OpenLevel<'etchings.levels'>,
   store: Store,
 ): Promise<DocumentLevel[]> =>
   makeLevels(plans, old, async (plan) => {
     const changed = await store.table('changed_etchings', CHANGED, changedIn(plan, form));
-    const level = await writeDocuments(writer(), plan, renderEtchings(changed, plan.last, form, store));
+    const level = await writeDocuments(open('etchings.levels', plan), plan, renderEtchings(changed, plan.last, form, store));
     await store.run(`DROP TABLE ${changed}`);
     return level;
   });
@@ -51,7 +51,7 @@ export const writeRuneNames = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
   { etchings, state: { runes }, limits }: EtchingForm,
-  writer: () => DocumentWriter,
+  open: OpenLevel<'etchings.runes'>,
   store: Store,
 ): Promise<DocumentLevel[]> =>
   makeLevels(plans, old, (plan) => {
@@ -64,7 +64,7 @@ export const writeRuneNames = (
       for await (const { key, values } of documentsIn(sorted))
         yield { key, values: values.map((json) => runeNameText(JSON.parse(json) as RuneName)) };
     };
-    return writeDocuments(writer(), plan, names());
+    return writeDocuments(open('etchings.runes', plan), plan, names());
   });
 
 /** Returns SQL that selects the etchings that changed in a range of heights: new etchings, and changed supplies. */

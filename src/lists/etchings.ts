@@ -59,7 +59,7 @@ export const isNamed = (
 ) => id === rune || String(number) === rune || name === rune;
 
 /** The mints and burns of a rune up to a block. Amounts are in smallest units. */
-export interface Counts {
+interface Counts {
   readonly mints: number;
   readonly burns: number;
   readonly minted: bigint;

@@ -2,9 +2,8 @@
 import { joinedBlobs } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
-import type { DocumentWriter } from '../engine/archive/documentWriter.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { makeLevels } from '../engine/archive/makeLevels.ts';
+import { makeLevels, type OpenLevel } from '../engine/archive/makeLevels.ts';
 import { PagedLists } from '../engine/archive/pagedLists.ts';
 import type { EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -27,7 +26,7 @@ interface NameForm {
   /** Undefined in a mirror without etchings. */
   readonly etchings: EtchingTable | undefined;
   readonly state: RuneTables;
-  readonly writer: () => DocumentWriter;
+  readonly open: OpenLevel<'names'>;
   /** Maximum number of entries in a document. */
   readonly page: number;
   readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
@@ -40,7 +39,7 @@ export const writeNames = (plans: readonly LevelPlan[], old: readonly DocumentLe
     const rows = `SELECT rune_name, concat('[', ordinal, ',', to_json(id), ']') AS rune
       FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, id, ordinal FROM (${runesOf(plan, form.etchings, form.state)}))
       WHERE regexp_full_match(rune_name, '[0-9]+(:[0-9]+)?|[A-Z]+')`;
-    const to = form.writer();
+    const to = form.open('names', plan);
     const lists = new PagedLists(to, form.page);
     let last = '';
     for await (const chunk of sortedRows({ rows, key: 'rune_name', within: 'rune', select: 'rune_name, rune' }, form.limits, store)) {

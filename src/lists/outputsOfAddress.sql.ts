@@ -15,7 +15,7 @@ import { countCrossing } from '../limits.ts';
 import { bytesOf, COUNT, GROUP, ListRows, MADE, PLACED, REMOVED, textOf } from './outputRows.sql.ts';
 import { ABOVE_HEIGHTS, removalKey, renderAddressHead, SPENT, sortKeyOf } from './unspentOutputs.ts';
 
-export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
+export interface AddressForm extends LevelForm<`outputs.${'addresses' | 'starts'}`> {
   /** Levels of outputs by outpoint that this build keeps from the last build. */
   readonly known: readonly DocumentLevel[];
   /** SQL that selects `output` and `block_height` of all outputs of the other levels. */
@@ -87,12 +87,12 @@ export class AddressOutputs {
 
   /** Writes a level. Returns the level of each kind of document, or undefined for a kind without documents. */
   async write(range: LevelRange, { made, removed }: LevelRows): Promise<Record<'addresses' | 'starts', DocumentLevel | undefined>> {
-    const { writer, limits } = this.form;
+    const { open, limits } = this.form;
     await this.store.run(
       `CREATE OR REPLACE TEMP TABLE level_removed AS SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${removed})`,
     );
     await this.#placeRemoved(range);
-    const addresses = writer('addresses', range);
+    const addresses = open('outputs.addresses', range);
     const all = {
       rows: `SELECT *, false AS is_removed, NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${made})
         UNION ALL BY NAME SELECT key, "output" AS text, true AS is_removed, first, page FROM level_removed`,
@@ -108,7 +108,7 @@ export class AddressOutputs {
       within: 'page',
       select: `key || chr(9) || start || chr(10)`,
     };
-    const startsOf = writer('starts', range);
+    const startsOf = open('outputs.starts', range);
     if (pages > 0) await addLines(startsOf, linesIn(sortedRows(starts, limits, this.store)));
     return { addresses: await addresses.finish(range), starts: await startsOf.finish(range) };
   }

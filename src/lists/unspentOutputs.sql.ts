@@ -30,7 +30,7 @@ export async function knowsSpent(state: StateTables, store: Store): Promise<bool
 const KINDS = ['outputs', 'addresses', 'starts'] as const;
 type OutputKind = (typeof KINDS)[number];
 
-interface OutputForm extends LevelForm<OutputKind> {
+interface OutputForm extends LevelForm<`outputs.${OutputKind}`> {
   readonly state: StateTables;
   /** The blocks of all levels that are not kept. */
   readonly read: BlockInput;
@@ -38,12 +38,12 @@ interface OutputForm extends LevelForm<OutputKind> {
 
 /** Writes the levels (format/levels.ts) that changed since the last build, and returns all levels. */
 export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
-  const { old, scratch, limits, writer, state } = form;
+  const { old, scratch, limits, open, state } = form;
   const before = old?.root.lists?.outputs;
   await listReceived(form, store);
   const known = plans.flatMap((plan) => (plan.isKept ? (keptLevel(plan, before?.outputs) ?? []) : []));
   const lists = await AddressOutputs.begin(
-    { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
+    { old, known, open, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
     store,
   );
   const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
@@ -54,7 +54,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       level = { outputs: kept('outputs'), addresses: kept('addresses'), starts: kept('starts') };
       await lists.reuse(level.starts);
     } else {
-      const outputs = writer('outputs', plan);
+      const outputs = open('outputs.outputs', plan);
       await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs AS SELECT * EXCLUDE (is_spent) FROM (${outputsIn(plan, form)}) LIMIT 0;
         CREATE OR REPLACE TEMP TABLE spent_below ("output" VARCHAR, address VARCHAR)`);
       for await (const part of rowParts({ rows: outputsIn(plan, form), key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {

@@ -48,7 +48,7 @@ type OutputRune = readonly [id: string, number: number, name: string, spacedName
 /** Location in the chain where an output was made. Hashes have 64 hex digits and no prefix. */
 type OutputPlace = readonly [height: number, blockHash: string, txIndex: number, timestamp: number];
 
-export interface UnspentOutput {
+interface UnspentOutput {
   /** `txid:vout`. */
   readonly output: string;
   readonly place: OutputPlace;
@@ -57,7 +57,7 @@ export interface UnspentOutput {
 }
 
 /** Parses the values of an outpoint's document. Returns undefined for a spent output. Throws for invalid text. */
-export function parseOutput(output: string, [first = '', ...runes]: readonly string[]): UnspentOutput | undefined {
+function parseOutput(output: string, [first = '', ...runes]: readonly string[]): UnspentOutput | undefined {
   if (first === SPENT) return undefined;
   const [height, hash, txIndex, timestamp, address] = JSON.parse(first) as readonly [...OutputPlace, address: string | null];
   return {

@@ -77,10 +77,7 @@ export async function manifestOf(
 }
 
 /** Returns the field `lists` of the manifest, which names the optional parts of the API that the mirror has. */
-export function listsOf(
-  etchings: Pick<Etchings, 'total' | 'hasCounts'> | undefined,
-  tables: ListTables | undefined,
-): Pick<Manifest, 'lists'> {
+function listsOf(etchings: Pick<Etchings, 'total' | 'hasCounts'> | undefined, tables: ListTables | undefined): Pick<Manifest, 'lists'> {
   const { activity, balances, outputs } = tables ?? {};
   const facts: Record<keyof NonNullable<Manifest['lists']>, object | undefined> & Manifest['lists'] = {
     etchings: etchings && { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) },

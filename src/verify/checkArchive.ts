@@ -6,17 +6,15 @@ import type { BlockDigest } from '../contract/schemas.ts';
 import { countOperations } from '../engine/render/blockSpool.ts';
 import { inflate } from '../engine/render/compress.ts';
 import { sliceRecords } from '../engine/render/recordBytes.ts';
-import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../engine/render/servedOrder.ts';
+import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { cut } from '../format/cutSegments.ts';
-import { ID_PAGE, idKey, parseIds } from '../format/ids.ts';
-import { type LevelRange, levelRanges } from '../format/levels.ts';
+import type { LevelRange } from '../format/levels.ts';
 import { renderRoot } from '../format/root.ts';
 import type { PlacedBlock, Segment } from '../format/segmentDirectory.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { maximumLimit } from '../pages/mirrorOptions.ts';
-import { checkLists, type ExpectedEntries, Fingerprints, levelAt } from './checkTables.ts';
 import type { ArchiveCheck } from './verification.ts';
 
 interface StoredPage {
@@ -35,22 +33,14 @@ interface BlockPart {
   readonly texts: Iterable<string>;
 }
 
-const addId = (key: string, height: number, first: number, count: number, entries: Fingerprints): void =>
-  entries.add([Number.parseInt(key, 16), height, first, count]);
-
-/** Checks segments and ids. */
+/** Checks segments and root. */
 export class ArchiveVerification {
   /** Maximum number of records in a page. */
   readonly #limit: number;
-  readonly #ids: readonly ExpectedEntries[];
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
 
   constructor(private readonly check: ArchiveCheck) {
-    const { site, archive } = check;
-    this.#limit = maximumLimit(site);
-    // Layout `files` has no ids, so there are no levels to check.
-    const ranges = site.layout === 'files' ? [] : levelRanges(site.tip, archive.root);
-    this.#ids = ranges.map((range) => ({ ...range, entries: new Fingerprints() }));
+    this.#limit = maximumLimit(check.site);
   }
 
   /** Returns a block's pages. Throws an error when a page is damaged. */
@@ -91,24 +81,10 @@ export class ArchiveVerification {
     }
     if (lengths.length !== total) findings.add(`the archive has ${lengths.length} pages of block ${block.height}, expected ${total}`);
     this.#sizes.push({ first: block.height, last: block.height, bytes: lengths.reduce((sum, length) => sum + length, 0) });
-    this.#addIds(batch, block);
     return lengths;
   }
 
-  #addIds(batch: Batch, block: BatchBlock): void {
-    const { entries } = levelAt(this.#ids, block.height) ?? {};
-    const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
-    let first = 0;
-    if (entries === undefined) return;
-    addId(idKey(block.hash), block.height, 0, 0, entries);
-    for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
-      const count = batch.txRecords[i] ?? 0;
-      addId(idKey(ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH)), block.height, first, count, entries);
-      first += count;
-    }
-  }
-
-  /** Checks segments, ids and root, which depend on all blocks. Call it after `add` of every block. */
+  /** Checks segments and root, which depend on all blocks. Call it after `add` of every block. */
   finish(): void {
     const { findings, site, archive, rootPath } = this.check;
     const { root, name } = archive;
@@ -118,14 +94,6 @@ export class ArchiveVerification {
     if (root.pageSize !== this.#limit) findings.add(`${rootPath} has a wrong page size`);
     const text = inflate(archive.read(name.root));
     if (text !== renderRoot(root)) findings.add(`${rootPath} is not a root that a build makes`);
-    const add = (key: string, entry: string, entries: Fingerprints) => {
-      for (const { height, first, count } of parseIds([entry])) addId(key, height, first, count, entries);
-    };
-    const isBefore = (...both: [string, string]) => {
-      const [a, b] = parseIds(both);
-      return a !== undefined && b !== undefined && (a.height - b.height || a.first - b.first || a.count - b.count) < 0;
-    };
-    checkLists({ what: 'ids', levels: root.ids, page: ID_PAGE, add, isBefore }, this.#ids, this.check);
   }
 
   /** Yields the parts of a block. Throws an error when a segment is damaged. */

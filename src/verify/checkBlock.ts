@@ -15,15 +15,15 @@ import type { ArchiveVerification } from './checkArchive.ts';
 import { orFinding } from './findings.ts';
 import type { Verification } from './verification.ts';
 
-export type Activity = z.infer<Verification['schema']>['results'][number];
+type Activity = z.infer<Verification['schema']>['results'][number];
 
 /** A block and its records, read from its pages. */
 export interface ReadBlock {
   /** The block as input for the page writer. */
   readonly batch: Batch;
   readonly found: BatchBlock;
-  /** The records of the block, in served order. */
-  readonly records: readonly Activity[];
+  /** The JSON of the block's records, in served order. */
+  readonly records: readonly string[];
 }
 
 /** Reads all records of a block. If its pages are damaged, adds a finding and returns undefined. */
@@ -33,6 +33,7 @@ export function readBlock(
   block: BlockDigest,
 ): ReadBlock | undefined {
   const records: Activity[] = [];
+  const texts: string[] = [];
   const bytes = new RecordBytes(block.records, block.records * 640);
   const stored = site.layout === 'files' ? [] : orFinding(findings, () => archive?.pagesOf(block));
   if (stored === undefined) return undefined;
@@ -48,7 +49,10 @@ export function readBlock(
         throw new Error(`it has limit ${limit} and offset ${offset}, expected ${page.limit} and ${page.offset}`);
       if (results.length !== Math.min(limit, total - offset))
         throw new Error(`it has ${results.length} records, expected ${Math.min(limit, total - offset)}`);
-      for (const record of readPage(text).records) bytes.add(Buffer.from(record));
+      for (const record of readPage(text).records) {
+        bytes.add(Buffer.from(record));
+        texts.push(record);
+      }
       for (const record of results) records.push(record);
     } catch (error) {
       findings.add(`${path}: ${misfitOf(error)}`);
@@ -60,7 +64,7 @@ export function readBlock(
     findings.add(`block ${block.height}: ${wrong}`);
     return undefined;
   }
-  return { ...toBatch(records, bytes, block, site), records };
+  return { ...toBatch(records, bytes, block, site), records: texts };
 }
 
 /** Lists the block's pages of the largest size, which together have all of its records. */

@@ -6,15 +6,17 @@ import { join } from 'node:path';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
-import { columns, type Table } from '../duckdb/table.ts';
+import { text } from '../duckdb/store.ts';
+import type { Table } from '../duckdb/table.ts';
+import type { StateTables } from '../engine/state/state.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { rowFilePath, rowRunesPath } from '../pages/filePaths.ts';
 import { blocksOfRows, runesOfRows } from '../rows/blocksOfRows.ts';
 import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from '../rows/rowsForm.ts';
 import { rangeOfHeight, rowsIndexFile } from '../rows/rowsIndex.ts';
+import { SPENT } from './publishedChanges.ts';
+import { differingRunes } from './publishedEtchings.ts';
 import type { Verification } from './verification.ts';
-
-const SPENT = columns('height BIGINT, output VARCHAR, address VARCHAR');
 
 export interface VerifiedRows {
   /** Paths of the files of rows. */
@@ -25,9 +27,10 @@ export interface VerifiedRows {
 
 /**
  * Compares rows with the digests of the blocks. The caller must have compared these digests with the pages. The digests
- * do not cover spent outputs: the caller must compare them if the mirror has outputs.
+ * do not cover spent outputs: the caller must compare them if the mirror has outputs. The runes of the rows must be the
+ * mirror's `etchings`.
  */
-export async function verifyRows(verification: Verification): Promise<VerifiedRows> {
+export async function verifyRows(verification: Verification, etchings: StateTables['runes']): Promise<VerifiedRows> {
   const { root, manifest, blocks, findings, own, progress, store } = verification;
   const name = manifest.rows?.index ?? '';
   try {
@@ -35,6 +38,8 @@ export async function verifyRows(verification: Verification): Promise<VerifiedRo
     const found = rowsIndex.parse(JSON.parse(readRegularFile(join(root, name)).toString('utf8')));
     const runesPath = rowRunesPath(found.runes.sha256);
     const { rows, bytes, sha256, digest } = await factsOf(runesPath, RUNES, verification);
+    const wrong = `${differingRunes(etchings, readFiles('parquet', [join(root, runesPath)]))} ORDER BY id LIMIT 20`;
+    for (const { id } of await store.rows(wrong, { id: text })) findings.add(`${runesPath}: its rune ${id} differs from the etching`);
     const files: (typeof found.files)[number][] = [];
     const expected = new Map(blocks.map((block) => [block.height, block]));
     let [last, leftOut] = [-1, 0];

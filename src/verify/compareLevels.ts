@@ -1,30 +1,51 @@
 /** Compares the documents (format/documents.ts) that a build would make with the documents of an archive. */
-import { documentIn, documentsOf, type StoredDocument } from '../engine/archive/documentWriter.ts';
-import type { LevelWriter } from '../engine/archive/makeLevels.ts';
+import { linesOf, type StoredLine } from '../engine/archive/documentWriter.ts';
+import type { LevelWriter, ListName, OpenLevel } from '../engine/archive/makeLevels.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { countBefore } from '../format/binarySearch.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
+import type { Root } from '../format/root.ts';
+import { archivePath } from '../pages/filePaths.ts';
 import type { ArchiveCheck } from './verification.ts';
 
-/**
- * Returns a function that begins a level, for the code that writes lists. The function returns a writer, which compares
- * its documents with the documents of the archive, instead of writing them. `tables` has the levels of the archive by
- * kind of list. `what` names the documents of each kind in findings.
- */
+/** What the documents of a list are, for findings. The key of a document follows. */
+const WHAT: Readonly<Record<ListName, string>> = {
+  ids: 'ids with the key',
+  names: 'names with the key',
+  activity: 'lists of activity with the key',
+  'etchings.levels': 'data of the etching with the ordinal',
+  'etchings.runes': 'names of the rune with the ordinal',
+  'balances.addresses': 'balances of the address',
+  'balances.holders': 'holders of the rune with the ordinal',
+  'outputs.outputs': 'data of the output',
+  'outputs.addresses': 'outputs of the address',
+  'outputs.starts': 'starts of pages of the address',
+};
+
+/** Returns the levels of a list. */
+function levelsOf({ ids, lists }: Root, list: ListName): readonly DocumentLevel[] {
+  if (list === 'ids') return ids;
+  let part: unknown = lists;
+  for (const name of list.split('.')) part = (part as Readonly<Record<string, unknown>> | undefined)?.[name];
+  return (part ?? []) as readonly DocumentLevel[];
+}
+
+/** Returns a function that begins levels, which compares their documents with the archive's instead of writing them. */
 export const comparedLevels =
-  <Kind extends string>(
-    what: Readonly<Record<Kind, string>>,
-    tables: Readonly<Record<NoInfer<Kind>, readonly DocumentLevel[]>>,
-    { archive, findings }: ArchiveCheck,
-  ) =>
-  (kind: Kind, range: LevelRange): ComparedLevel => {
-    const level = tables[kind].find(({ first, last }) => first === range.first && last === range.last);
-    const wrong = `in the blocks ${range.first} to ${range.last}, the archive has wrong ${what[kind]}`;
-    return new ComparedLevel(level, archive, (key) => findings.add(`${wrong} ${key.split(' ')[0]}`));
+  ({ archive, findings }: Pick<ArchiveCheck, 'archive' | 'findings'>): OpenLevel =>
+  (list, range) => {
+    const level = levelsOf(archive.root, list).find(({ first, last }) => first === range.first && last === range.last);
+    return new ComparedLevel(level, archive, (key) => {
+      const files = level?.files ?? [];
+      const file = files[Math.max(countBefore(files.length, (i) => (files[i]?.from ?? '') <= key) - 1, 0)];
+      const place = file === undefined ? 'the archive' : archivePath(file.file);
+      findings.add(`${place} has wrong ${WHAT[list]} ${key.replace(/[ !].*/, '')} in the blocks ${range.first} to ${range.last}`);
+    });
   };
 
 /** Compares expected documents with the documents of an archive's level. Reports only the first difference. */
 class ComparedLevel implements LevelWriter {
-  readonly #documents: Iterator<StoredDocument>;
+  readonly #lines: Iterator<StoredLine, undefined>;
   #isDifferent = false;
 
   constructor(
@@ -32,28 +53,35 @@ class ComparedLevel implements LevelWriter {
     archive: StoredArchive,
     private readonly report: (key: string) => void,
   ) {
-    this.#documents = level === undefined ? [].values() : documentsOf(archive, level);
-  }
-
-  #differ(key: string): void {
-    this.report(key);
-    this.#isDifferent = true;
+    this.#lines = level === undefined ? [].values() : linesOf(archive, level);
   }
 
   addLine(line: Uint8Array): void {
-    if (this.#isDifferent) return;
-    const { key, values } = documentIn(line);
-    const { value, done } = this.#documents.next();
-    const found: StoredDocument | undefined = done === true ? undefined : value;
-    if (found?.key !== key) this.#differ(found !== undefined && found.key < key ? found.key : key);
-    else if (found.values.join('\t') !== values.join('\t')) this.#differ(key);
+    this.addLines(Buffer.from(line.buffer, line.byteOffset, line.length));
   }
 
-  finish(): DocumentLevel | undefined {
-    const { value, done } = this.#isDifferent ? { value: undefined, done: true } : this.#documents.next();
-    if (done !== true && value !== undefined) this.#differ(value.key);
-    if (this.level === undefined) return undefined;
-    const { first, last, files } = this.level;
-    return { first, last, files };
+  addLines(lines: Buffer): void {
+    for (let start = 0; start < lines.length && !this.#isDifferent; ) {
+      const end = lines.indexOf(LINE_FEED, start);
+      this.#compare(lines.toString('latin1', start, end));
+      start = end + 1;
+    }
+  }
+
+  /** Compares a line, whose characters stand for bytes. Undefined after the last line. */
+  #compare(line: string | undefined): void {
+    const { value } = this.#lines.next();
+    if (value === undefined ? line === undefined : line === value.key + value.bytes) return;
+    const [expected, found] = [line?.split('\t', 1)[0], value?.key];
+    this.report(expected === undefined || (found !== undefined && found < expected) ? (found ?? '') : expected);
+    this.#isDifferent = true;
+  }
+
+  /** Returns the archive's level. */
+  async finish({ first, last }: LevelRange): Promise<DocumentLevel | undefined> {
+    if (!this.#isDifferent) this.#compare(undefined);
+    return this.level && { first, last, files: this.level.files };
   }
 }
+
+const LINE_FEED = 10;

@@ -2,44 +2,36 @@
  * Verifies the output of a build. Reads every block's records from its pages of the largest size, and makes all files
  * of the build again from these records. The output must have exactly these files, with the same bytes.
  */
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
 import { type BlockDigest, envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { emitFiles } from '../engine/render/pageFiles.ts';
+import type { NewBlock } from '../engine/state/updateState.ts';
 import { describe } from '../engine/writeArchive.ts';
 import { InputError, messageOf } from '../errors.ts';
-import type { ListTables } from '../format/listTables.ts';
 import type { NoteKey } from '../format/signedNote.ts';
 import { exceeds, LIMITS } from '../limits.ts';
-import { searchFiles } from '../lists/searchFiles.ts';
-import { digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
+import { digestsFiles, readDigests } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
-import { listsOf } from '../output/manifest.ts';
 import { inspectOutput, MARKER } from '../output/outputFolder.ts';
-import { archivePath, DIGESTS_FOLDER, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
+import { archivePath, DIGESTS_FOLDER, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { ActivityVerification } from './checkActivityLists.ts';
 import { ArchiveVerification } from './checkArchive.ts';
-import { verifyBalances } from './checkBalances.ts';
 import { readBlock } from './checkBlock.ts';
-import { ChangesVerification } from './checkChanges.ts';
-import { TransactionsVerification, type Unbalanced, verifySums } from './checkConservation.ts';
-import { EtchingsVerification } from './checkEtchings.ts';
 import { checkNote } from './checkNote.ts';
-import { verifyRows } from './checkRows.ts';
-import { Recount } from './checkStats.ts';
-import { verifySpentInRows } from './checkUnspentOutputs.ts';
+import type { Unbalanced } from './checkSums.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding, orLaterFinding } from './findings.ts';
-import { RecordTables } from './recordTables.ts';
+import { PublishedRecords } from './publishedRecords.ts';
+import { rebuild } from './rebuild.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
-import { isFromNode, type Verification, withScratchStore } from './verification.ts';
+import { type Verification, withScratchStore } from './verification.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
@@ -78,90 +70,45 @@ export async function verify(
     !exceeds(limits, 'keptRecords', manifest.records),
   );
   findings.throwIfAny(root);
+  if (verified === undefined) throw new Error('the output has damage that is no finding');
   return verified;
 }
 
-/** Checks the pages of all blocks, and all files that follow from the blocks. */
-async function verifyBlocks(verification: Verification, archive: StoredArchive | undefined): Promise<Verified> {
-  const { root, manifest, site, blocks, findings, own, progress } = verification;
+/** Checks the pages of all blocks, and all files that follow from the blocks. Returns undefined for a damaged archive. */
+async function verifyBlocks(verification: Verification, archive: StoredArchive | undefined): Promise<Verified | undefined> {
+  const { root, manifest, site, blocks, findings, progress } = verification;
   const sink = new ComparingSink(root, findings);
-  const lists = archive?.root.lists;
   const archiveCheck = archive && { ...verification, archive, rootPath: archivePath(archive.name.root) };
-  const listsCheck = archiveCheck && lists && { ...archiveCheck, lists };
-  const isComplete = manifest.lists?.etchings?.counts === true;
-  const hasBalances = isComplete && lists?.activity !== undefined;
-  if (listsCheck !== undefined) findings.compare(listsCheck.rootPath, 'balances', lists?.balances !== undefined, hasBalances);
-
-  const recount = new Recount(own);
-  const changes = new ChangesVerification(verification);
-  const etchings = EtchingsVerification.of(verification, listsCheck);
-  const tables = isComplete ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
-  const transactions = isFromNode(manifest) ? await TransactionsVerification.begin(verification, etchings) : undefined;
-  const pages = archiveCheck && new ArchiveVerification(archiveCheck);
-  const activity = ActivityVerification.of(listsCheck);
-  const hasPages = site.layout === 'archive' || lists?.activity !== undefined;
-  const totals = { blocks: blocks.length, transactions: 0, records: 0 };
+  const segments = archiveCheck && new ArchiveVerification(archiveCheck);
+  const hasSegments = site.layout === 'archive' || archive?.root.lists?.activity !== undefined;
+  const records = new PublishedRecords(verification);
+  const read: NewBlock[] = [];
   for (const [i, block] of blocks.entries()) {
     progress.show(i, blocks.length, 'blocks');
     await yieldNow();
-    totals.records += block.records;
     const isPossible = block.records <= manifest.records;
     if (!isPossible)
       findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
-    const read = isPossible ? readBlock(verification, pages, block) : undefined;
-    recount.add(block.height, read?.records ?? []);
-    changes.add(block.height, read?.records ?? []);
-    if (read === undefined) continue;
-    const { batch, found, records } = read;
-    for (const check of [etchings, tables, transactions]) await check?.add(block.height, records);
-    totals.transactions += found.transactions;
-    if (found.digest !== block.digest)
-      findings.add(`block ${block.height}: its records have the digest ${found.digest}, expected ${block.digest}`);
-    if (site.layout === 'files') emitFiles(batch, found, site, sink);
-    if (!hasPages) continue;
-    orFinding(findings, () => {
-      const lengths = pages?.add(batch, found);
-      if (lengths !== undefined) activity?.add(block.height, records, lengths);
-    });
+    const found = isPossible ? readBlock(verification, segments, block) : undefined;
+    if (found === undefined) continue;
+    if (found.found.digest !== block.digest)
+      findings.add(`block ${block.height}: its records have the digest ${found.found.digest}, expected ${block.digest}`);
+    const pages = site.layout === 'files' ? emitFiles(found.batch, found.found, site, sink) : { files: 0, bytes: 0 };
+    const lengths = hasSegments ? orFinding(findings, () => segments?.add(found.batch, found.found)) : undefined;
+    const bytes = (lengths ?? []).reduce((sum, length) => sum + length, 0);
+    read.push({ ...found.found, ...pages, spentDigest: '', spooled: { file: '', offset: 0, bytes, entry: 0 } });
+    if (findings.count === 0) await records.add(found.records);
   }
   progress.end();
-  if (findings.count === 0) pages?.finish();
-  if (findings.count === 0) activity?.finish();
-  const archived = archive === undefined ? [] : [...describe(archive.name, archive.root).paths];
-  // The other checks have read every file of the archive, so only the sizes of the files are needed here.
-  const files = sink.files + archived.length;
-  const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
-  const rows = site.parquet && findings.count === 0 ? await verifyRows(verification) : undefined;
-  let unbalanced: Verified['unbalanced'] = [];
-  if (findings.count === 0) {
-    checkTip(manifest, blocks.at(-1), lists, findings);
-    const facts = manifest.lists?.etchings;
-    const parts = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, lists);
-    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), ...parts }, manifest, findings);
-    recount.finish(manifest.site_url);
-    changes.finish();
-    const before = findings.count;
-    await orLaterFinding(findings, async () => etchings?.finish());
-    await tables?.load();
-    if (findings.count === before && tables !== undefined) {
-      unbalanced = await verifySums(verification, tables.records);
-      if (isComplete) transactions?.finish();
-    }
-    // Skips the lists if records are wrong, because lists that follow from wrong records are wrong, too.
-    const { balances } = lists ?? {};
-    if (findings.count === before && listsCheck !== undefined && balances !== undefined && tables !== undefined && etchings !== undefined)
-      await orLaterFinding(findings, () => verifyBalances(listsCheck, balances, etchings, tables));
-    if (findings.count === before && tables?.received !== undefined) {
-      await changes.checkSpent(tables.received);
-      if (rows?.spent !== undefined) await verifySpentInRows(`${rows.spent}`, tables.received, verification);
-    }
-    const runes = etchings === undefined ? recount.runes : await etchings.named();
-    for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
-    // Without the names of runes, the expected search files are unknown, so files that do not belong to the build
-    // cannot be found.
-    if (runes !== undefined) reportStrangers(verification, sink, [MARKER, ...archived, ...(rows?.paths ?? [])]);
-  }
-  return { manifest, files, blocks, unbalanced };
+  // Everything else follows from the records, so it would be wrong, too.
+  if (findings.count === 0) segments?.finish();
+  findings.throwIfAny(root);
+  const rebuilt = await orLaterFinding(findings, async () => rebuild(verification, archiveCheck, read, await records.end()));
+  if (rebuilt === undefined) return undefined;
+  const { unbalanced, rows, manifest: made } = rebuilt;
+  compare(made, manifest, findings);
+  reportStrangers(verification, sink, [MARKER, ...(archive === undefined ? [] : describe(archive.name, archive.root).paths), ...rows]);
+  return { manifest, files: made.files, blocks, unbalanced };
 }
 
 function readManifest(root: string, findings: Findings): Manifest {
@@ -192,11 +139,22 @@ function entriesOf(folder: string, findings: Findings): string[] {
   }
 }
 
+/** Yields the paths of the digest files that a mirror with these heights has. */
+function* digestsOf({ heights }: Manifest): Generator<string> {
+  let last = '';
+  for (const [first, end] of heights)
+    for (let height = first - (first % DIGESTS_PER_FILE); height <= end; height += DIGESTS_PER_FILE) {
+      if (digestsPath(height) !== last) yield digestsPath(height);
+      last = digestsPath(height);
+    }
+}
+
 /** Reads the blocks in the digest files, sorted by height. Adds a finding for each damaged file. */
 function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
   // A build without records has no digests.
   const names = manifest.blocks === 0 ? [] : entriesOf(join(root, DIGESTS_FOLDER), findings);
+  for (const path of digestsOf(manifest)) if (!names.includes(basename(path))) findings.add(`${path} is missing`);
   for (const name of names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
     const path = `${DIGESTS_FOLDER}/${name}`;
     try {
@@ -210,20 +168,12 @@ function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findi
   return all;
 }
 
-/** Checks the tip in the manifest. `last` is the highest block with records. `lists` are the lists of the archive. */
-function checkTip({ tip }: Manifest, last: BlockDigest | undefined, lists: ListTables | undefined, findings: Findings): void {
-  if (last !== undefined && (tip === undefined || (tip.height === last.height && tip.hash !== last.hash)))
-    findings.add(`${MANIFEST_PATH} has the tip ${JSON.stringify(tip) ?? 'none'}, but block ${last.height} has the hash ${last.hash}`);
-  const listed = lists?.outputs?.tipHash;
-  if (listed !== undefined && listed !== tip?.hash)
-    findings.add(
-      `${MANIFEST_PATH} has the tip ${JSON.stringify(tip) ?? 'none'}, but the outputs are those after a block with the hash ${listed}`,
-    );
-}
+/** Values of the manifest that follow from other files of the output. */
+const COMPARED = ['tip', 'blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists', 'changes'] as const;
 
-function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {
-  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists'] as const) {
-    const [actual, listed] = [JSON.stringify(found[key]) ?? 'none', JSON.stringify(manifest[key]) ?? 'none'];
+function compare(made: Manifest, manifest: Manifest, findings: Findings): void {
+  for (const key of COMPARED) {
+    const [actual, listed] = [JSON.stringify(made[key]) ?? 'none', JSON.stringify(manifest[key]) ?? 'none'];
     if (actual !== listed) findings.add(`${MANIFEST_PATH} has ${key} ${shorten(listed)}, but the output has ${shorten(actual)}`);
   }
 }

@@ -139,7 +139,12 @@ describe('verification finds', () => {
       /^(notes\.txt is not part of this build; builds do not remove it|runes\/v1\/blocks\/7\.json is not part of this build$)/,
     ],
     ['a temporary file', (out) => writeFileSync(join(out, v1, 'blocks/5.json.tmp'), ''), /5\.json\.tmp is not part of this build/],
-    ['a file of digests that is gone', (out) => rmSync(join(out, v1, 'digests/2000.json')), /has blocks 3, but the output has 2/],
+    [
+      'all files of digests that are gone',
+      (out) => rmSync(join(out, v1, 'digests'), { recursive: true }),
+      /digests cannot be read: ENOENT/,
+    ],
+    ['a file of digests that is gone', (out) => rmSync(join(out, v1, 'digests/2000.json')), /digests\/2000\.json is missing/],
     [
       'a wrong digest',
       (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000')),

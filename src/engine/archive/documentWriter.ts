@@ -183,7 +183,7 @@ function countCharacters(text: Uint8Array): number {
 }
 
 /** A document whose values are not decoded yet. */
-interface StoredLine {
+export interface StoredLine {
   readonly key: string;
   /** The values in UTF-8, with a tab before each. The string is Latin-1: each character stands for one byte. */
   readonly bytes: string;
@@ -258,11 +258,15 @@ function orUndefined<Value>(read: () => Value): Value | undefined {
 
 /** Yields all documents of a level of the last build, by ascending key. Throws a ChangedArchiveError for damage. */
 export function* documentsOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredDocument> {
+  for (const line of linesOf(old, level)) yield documentOf(line);
+}
+
+/** Like `documentsOf`, but does not decode the values. */
+export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredLine> {
   for (const [at, file] of level.files.entries()) {
     const content = old.read(file.file);
     if (content.length !== file.bytes) throw wrong(file, 'has another size than the root says');
-    for (const { lines } of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length)))
-      for (const line of lines()) yield documentOf(line);
+    for (const { lines } of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length))) yield* lines();
   }
 }
 

@@ -6,18 +6,19 @@ import { ID_PAGE, KEY_DIGITS, parseIds } from '../../format/ids.ts';
 import { type DocumentLevel, type LevelRange, levelRanges } from '../../format/levels.ts';
 import { countCrossing, type WorkLimits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
-import { DocumentWriter, mergeByKey, type StoredDocument } from './documentWriter.ts';
+import { mergeByKey, type StoredDocument } from './documentWriter.ts';
 import { type ArchiveSources, hasAny } from './listedRecords.ts';
+import type { OpenLevel } from './makeLevels.ts';
 import { PagedLists, storedLists } from './pagedLists.ts';
-import type { ArchivedBlocks, PutFile } from './segmentWriter.ts';
+import type { ArchivedBlocks } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /** Writes the levels that changed since the last build. Returns all levels, the lowest first. */
 export async function writeIds(
-  { tip, replaced, objectSize, limits }: ArchivedBlocks,
-  { changes }: ArchiveSources,
+  { tip, replaced, limits }: Pick<ArchivedBlocks, 'tip' | 'replaced' | 'limits'>,
+  { changes }: Pick<ArchiveSources, 'changes'>,
   old: StoredArchive | undefined,
-  put: PutFile,
+  open: OpenLevel<'ids'>,
   store: Store,
 ): Promise<DocumentLevel[]> {
   const before = old?.root.ids ?? [];
@@ -32,7 +33,7 @@ export async function writeIds(
     }
     const isKept = (height: number) => height >= range.first && height <= range.last && !replaced.has(height);
     const kept = before.filter((level) => old !== undefined && level.first <= range.last && level.last >= range.first);
-    const writer = new DocumentWriter(objectSize, { documentMember: limits.lookUpMember }, put, true);
+    const writer = open('ids', range);
     const lists = new PagedLists(writer, ID_PAGE);
     const rows = newLists(range, changes, limits, store);
     const all =

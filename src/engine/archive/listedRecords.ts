@@ -21,7 +21,7 @@ import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 /** Tables from which a build makes its archive: the state, the loaded input, and the changes of blocks. */
 export interface ArchiveSources {
   readonly state: StateTables;
-  readonly input: Pick<Loaded, 'kept' | 'blocks' | 'spent' | 'sources' | 'network' | 'ends' | 'readUnchanged'>;
+  readonly input: Pick<Loaded, 'kept' | 'blocks' | 'spent' | 'sources' | 'network' | 'ends'> & Partial<Pick<Loaded, 'readUnchanged'>>;
   readonly changes: Pick<BlockChanges, 'written' | 'transactions'>;
 }
 
@@ -109,7 +109,7 @@ export async function readBlocks(
     `SELECT (SELECT count(*) FROM ${unread}) AS others, coalesce(min(block_height), 0) AS first, coalesce(max(block_height), -1) AS last FROM ${blocks}`,
     { others: int, first: int, last: int },
   );
-  const unchanged = others === 0 ? undefined : await input.readUnchanged(unread, state.runes);
+  const unchanged = others === 0 ? undefined : await input.readUnchanged?.(unread, state.runes);
   // The range lets DuckDB skip most of a Parquet file.
   const both = <Names extends ColumnTypes>(label: string, read: Table<Names>, more: Table<Names> | undefined) =>
     store.view(
@@ -126,7 +126,7 @@ export async function readBlocks(
 
 /**
  * Lists the records of the blocks of levels, with their places in pages. `pageSize` is the maximum number of records in a
- * page. Throws a ChangedArchiveError if the last build's archive lacks the pages of an unchanged block.
+ * page. Throws a ChangedArchiveError if the archive `old` lacks the pages of a block that was not rendered.
  */
 export async function listRecords(
   blocks: LevelBlocks,

@@ -2,18 +2,38 @@
 import { type Chunks, joinedBlobs } from '../../duckdb/columns.ts';
 import type { DocumentLevel, LevelRange } from '../../format/levels.ts';
 import type { Limits } from '../../limits.ts';
-import { type Documents, type DocumentWriter, documentIn, lineOf, type StoredDocument } from './documentWriter.ts';
+import { type Documents, DocumentWriter, documentIn, lineOf, type StoredDocument } from './documentWriter.ts';
 import { keptLevel, type LevelPlan } from './listedRecords.ts';
+import type { ArchivedBlocks, PutFile } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** Part of a DocumentWriter. Verification has another implementation (verify/compareLevels.ts). */
-export interface LevelWriter extends Pick<DocumentWriter, 'addLine'> {
-  finish(range: LevelRange): ReturnType<DocumentWriter['finish']> | DocumentLevel | undefined;
+/** Kinds of documents in an archive. The name of a kind is its place in the root or, apart from the ids, in its lists. */
+export type ListName =
+  | 'ids'
+  | 'names'
+  | 'activity'
+  | `etchings.${'levels' | 'runes'}`
+  | `balances.${'addresses' | 'holders'}`
+  | `outputs.${'outputs' | 'addresses' | 'starts'}`;
+
+export type LevelWriter = Pick<DocumentWriter, 'addLine' | 'addLines' | 'finish'>;
+
+/** Begins a level. Verification compares the level with that of an archive, instead of writing it (verify/compareLevels.ts). */
+export type OpenLevel<Name extends ListName = ListName> = (list: Name, range: LevelRange) => LevelWriter;
+
+/** Returns a function that begins levels whose files `put` stores. */
+export function levelWriters({ objectSize, limits }: Pick<ArchivedBlocks, 'objectSize' | 'limits'>, put: PutFile): OpenLevel {
+  const { documentMember, runesMember, lookUpMember } = limits;
+  return (list) => {
+    const isLookUp = list === 'ids' || list === 'names';
+    const member = isLookUp ? lookUpMember : list === 'etchings.runes' ? runesMember : documentMember;
+    return new DocumentWriter(objectSize, { documentMember: member }, put, isLookUp);
+  };
 }
 
-export interface LevelForm<Kind> {
+export interface LevelForm<Name extends ListName> {
   readonly old: StoredArchive | undefined;
-  readonly writer: (kind: Kind, range: LevelRange) => LevelWriter;
+  readonly open: OpenLevel<Name>;
   readonly limits: Limits;
   readonly scratch: string;
 }

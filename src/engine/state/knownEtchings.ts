@@ -1,6 +1,6 @@
 /** Lists the etchings that a build knows from its state. */
 import { int, literal, type Store } from '../../duckdb/store.ts';
-import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
+import { columns, type Table } from '../../duckdb/table.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
 import { hasUnreadBlocks, isKnownEmpty } from './completeHistory.ts';
 import type { StateTables } from './state.ts';
@@ -25,18 +25,6 @@ export interface Etchings {
  * Order of etchings, oldest first. The last two columns are for wrong data, in which a transaction etches two runes.
  */
 export const ETCHING_ORDER = 'block_height, tx_index, number, id';
-
-/** Creates a table of the runes up to the block `tip`, in the order of their etchings. */
-export const orderEtchings = (
-  runes: TableWith<'id' | 'block_height' | 'tx_index' | 'number'>,
-  tip: number,
-  store: Store,
-): Promise<EtchingTable> =>
-  store.table(
-    'etchings',
-    ETCHINGS,
-    `SELECT (row_number() OVER (ORDER BY ${ETCHING_ORDER}) - 1)::BIGINT AS ordinal, id, block_height FROM ${runes} WHERE block_height <= ${tip}`,
-  );
 
 /**
  * Lists the etchings in the state. Returns undefined when the input may lack some etchings: it has no runes table, a

@@ -120,6 +120,11 @@ export async function updateInputs(loaded: Loaded, state: StateTables, store: St
     INSERT INTO ${state.held} SELECT * FROM ${loaded.holds};
     DELETE FROM ${state.leftOut} WHERE source IN (${outdated});
     INSERT INTO ${state.leftOut} SELECT * FROM ${loaded.leftOut}`);
+  await updateRead(loaded, state, store);
+}
+
+/** Updates the state's tables `readBlocks` and `tip`. Call it after `updateBlocks`. */
+export async function updateRead(loaded: Pick<Loaded, 'sources' | 'tip'>, state: StateTables, store: Store): Promise<void> {
   const read = loaded.sources.flatMap(({ blocks }) => blocks.map(([first, last]) => `(${first}, ${last})`));
   await store.run(
     `DELETE FROM ${state.readBlocks}; ${read.length === 0 ? '' : `INSERT INTO ${state.readBlocks} VALUES ${read.join(', ')}`}`,

@@ -1,6 +1,6 @@
 /**
- * Stats of blocks and runes as objects, and functions that sum and sort them. Builds count records in SQL instead,
- * which is faster (engine/state/countBlocks.ts, output/stats/statsFiles.ts).
+ * Stats of blocks and runes as objects, and functions that sum and sort them. SQL counts the records
+ * (engine/state/countBlocks.ts, output/stats/statsFiles.ts).
  */
 import type { ActivityEntry, BlockStats, RuneStats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
@@ -38,55 +38,12 @@ export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
 
 export const noCounts = (): Counts => ({ etching: 0, mint: 0, burn: 0, send: 0, receive: 0 });
 
-/** Returns the stats of a build. `blocks` has all blocks, heights ascending, and `runes` the most active runes. */
-export const statsOfAll = (blocks: readonly BlockStats[], runes: readonly RuneStats[]): BuildStats => ({
-  first: blocks[0]?.height ?? null,
-  transactions: blocks.reduce((sum, { transactions }) => sum + transactions, 0),
-  latest: blocks,
-  activity: blocks.map(({ height, timestamp, ...counts }) => ({ height, blocks: 1, timestamp, ...countsOf(counts) })),
-  bucket: 1,
-  runes,
-});
-
 /** Maximum number of runes in `stats.json`, which lists only the most active runes. */
 export const MOST_ACTIVE = 20;
 
 /** Returns the MOST_ACTIVE runes with the most records, most first. Sorts runes with equal numbers of records by id. */
 export const mostActive = (runes: Iterable<RuneStats>): RuneStats[] =>
   [...runes].sort((a, b) => b.records - a.records || compareIds(keyOf(a.id), keyOf(b.id))).slice(0, MOST_ACTIVE);
-
-/** Sums the stats of runes. Stats with the same id become one sum. */
-export class RuneTotals {
-  readonly #runes = new Map<string, RuneStats>();
-
-  /**
-   * Adds the stats of a rune. If wrong data gives a rune two names, keeps the name that sorts first, as the SQL of
-   * builds does.
-   */
-  add(rune: Readonly<RuneStats>): void {
-    const sum = this.#runes.get(rune.id);
-    if (sum === undefined) {
-      this.#runes.set(rune.id, { ...rune });
-      return;
-    }
-    sum.number = Math.min(sum.number, rune.number);
-    sum.name = smallerText(sum.name, rune.name);
-    sum.spaced_name = smallerText(sum.spaced_name, rune.spaced_name);
-    sum.records += rune.records;
-    addCounts(sum, rune);
-  }
-
-  get all(): Iterable<RuneStats> {
-    return this.#runes.values();
-  }
-
-  get sorted(): RuneStats[] {
-    return [...this.#runes.values()]
-      .map((rune) => ({ rune, key: keyOf(rune.id) }))
-      .sort((a, b) => compareIds(a.key, b.key))
-      .map(({ rune }) => rune);
-  }
-}
 
 /** Regular expression for rune ids in valid data, `block:tx`. Wrong data may have any text as an id. */
 export const ID_FORM = '([0-9]{1,15}):([0-9]{1,15})';
@@ -109,8 +66,6 @@ function compareIds(a: IdKey, b: IdKey): number {
   if (a.block !== b.block) return a.block < b.block ? -1 : 1;
   return a.tx - b.tx || compareText(a.id, b.id);
 }
-
-const smallerText = (a: string, b: string): string => (a === b || compareText(a, b) < 0 ? a : b);
 
 /** Compares texts by their UTF-8 bytes, as databases do. */
 const compareText = (a: string, b: string): number => (a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b)));

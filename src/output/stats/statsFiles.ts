@@ -1,13 +1,12 @@
 /**
  * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL,
  * because a full history has millions of lines, and making a line from a JavaScript object takes about 10 µs.
- * Verification makes the same bytes from objects.
  */
-import type { ActivityEntry, BlockStats, RuneStats, StatsFile } from '../../contract/statsSchemas.ts';
+import type { ActivityEntry, BlockStats, RuneStats } from '../../contract/statsSchemas.ts';
 import { joinedBlobs, readDoubles } from '../../duckdb/columns.ts';
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import type { Table, TableWith } from '../../duckdb/table.ts';
-import type { DiskSink } from '../../engine/render/diskSink.ts';
+import type { FileSink } from '../../engine/render/pageFiles.ts';
 import { JSON_TEXT, jsonOf } from '../../engine/render/renderRecordSql.ts';
 import type { BLOCK_RUNES, RUNE_COUNTS } from '../../engine/state/countBlocks.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
@@ -27,11 +26,6 @@ const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
     runes.subarray(BETWEEN.length),
     Buffer.from('\n]}\n'),
   ]);
-
-const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((value) => BETWEEN + JSON.stringify(value)).join(''));
-
-/** Returns the bytes of a stats file. Blocks must have ascending heights, and runes must be sorted by id. */
-export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks), linesOf(runes));
 
 const recordsSql = OPERATIONS.join(' + ');
 const COUNTS = Object.fromEntries(OPERATIONS.map((name) => [name, [name]]));
@@ -102,7 +96,7 @@ export async function writeStats(
   dialect: Dialect,
   state: StatsTables,
   replaced: TableWith<'block_height'>,
-  sink: DiskSink,
+  sink: Pick<FileSink, 'file'>,
   store: Store,
 ): Promise<string[]> {
   const isTouched = `${FIRST} IN (SELECT ${FIRST} FROM ${replaced})`;

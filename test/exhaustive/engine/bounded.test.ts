@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { DuckDBConnection } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeManyOutputs } from '../../../bench/manyOutputs.ts';
-import { temporaryFolder, testBuild } from '../../support/build.ts';
+import { Progress } from '../../../src/cli/progress.ts';
+import { verify } from '../../../src/verify/verify.ts';
+import { RecordingLog, temporaryFolder, testBuild } from '../../support/build.ts';
 import { limitsWith } from '../../support/limits.ts';
 
 /** Maximum number of rows that a step may take at once, and what its operators may have: parts are not cut exactly. */
@@ -81,24 +83,30 @@ afterAll(() => {
   Object.assign(DuckDBConnection.prototype, originals);
 });
 
-/** Builds with all lists and rows, and returns the statements that took too many rows at once. */
-async function tooLarge(options: { readonly layout: 'files' | 'archive' }): Promise<string[]> {
+const limits = limitsWith({
+  ...{ listedAtOnce: AT_ONCE, sortedAtOnce: AT_ONCE, servedAtOnce: AT_ONCE },
+  ...{ keptRecords: 1000, batchRecords: 2000, linesPerLoad: AT_ONCE },
+});
+const [input, out] = [join(folder, 'input'), join(folder, 'out')];
+
+/** Returns the statements that take too many rows at once. */
+async function tooLarge(work: () => Promise<unknown>): Promise<string[]> {
   readProfile();
   held.length = 0;
-  const limits = limitsWith({ listedAtOnce: AT_ONCE, sortedAtOnce: AT_ONCE, servedAtOnce: AT_ONCE, keptRecords: 1000, batchRecords: 2000 });
-  await testBuild(join(folder, 'out'), { inputs: [join(folder, 'input')], lists: true, parquet: true, limits, ...options });
+  await work();
   readProfile();
   return held.filter(({ rows }) => rows > MOST).map(({ rows, sql }) => `${rows} rows: ${sql.replace(/\s+/g, ' ').slice(0, 300)}`);
 }
 
 describe.each(['archive', 'files'] as const)('A build of 49,000 records in layout %s', (layout) => {
+  const build = () => testBuild(out, { inputs: [input], lists: true, parquet: true, limits, layout });
   afterAll(() => {
     for (const name of ['out', 'out.cache', 'input']) rmSync(join(folder, name), { recursive: true, force: true });
   });
 
   it('groups, sorts and joins a bounded number of rows at once', async () => {
-    await writeManyOutputs(join(folder, 'input'), { ...CHAIN, last: 4058 });
-    expect(await tooLarge({ layout })).toEqual([]);
+    await writeManyOutputs(input, { ...CHAIN, last: 4058 });
+    expect(await tooLarge(build)).toEqual([]);
     // The profiles are those of the build.
     expect(Math.max(...held.map(({ rows }) => rows))).toBeGreaterThan(AT_ONCE / 2);
   });
@@ -107,7 +115,13 @@ describe.each(['archive', 'files'] as const)('A build of 49,000 records in layou
     ['a block', 4059, 4059],
     ['21 blocks, across the end of a level', 4060, 4080],
   ])('holds no more when %s follow', async (_, first, last) => {
-    await writeManyOutputs(join(folder, 'input'), { ...CHAIN, last }, first);
-    expect(await tooLarge({ layout })).toEqual([]);
+    await writeManyOutputs(input, { ...CHAIN, last }, first);
+    expect(await tooLarge(build)).toEqual([]);
+  });
+
+  it('is verified by steps that hold no more', async () => {
+    const progress = new Progress(new RecordingLog(), false);
+    expect(await tooLarge(() => verify(out, progress, undefined, limits))).toEqual([]);
+    expect(Math.max(...held.map(({ rows }) => rows))).toBeGreaterThan(AT_ONCE / 2);
   });
 });

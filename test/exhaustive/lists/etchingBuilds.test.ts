@@ -240,10 +240,14 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     ['a wrong flag', { lines: replaced('"mintable":true', '"mintable":false') }, 'has wrong data of the etching with the ordinal 00000000'],
     ['text that is not an etching', { lines: replaced('{', '') }, 'the etching 00000000'],
     ['two values', { lines: (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] })) }, 'has 2 values instead of one'],
-    ['a missing etching', { lines: (all) => all.slice(1) }, 'has another number of etchings than the manifest'],
-    ['another order', { lines: (all) => all.map(({ key }, i) => ({ key, values: all.at(-1 - i)?.values ?? [] })) }, 'is not in order'],
-    ['another ordinal of a name', { names: replaced('[', '[1') }, 'the names of the blocks'],
-    ['a missing name', { names: (all) => all.slice(1) }, 'the names of the blocks'],
+    ['a missing etching', { lines: (all) => all.slice(1) }, 'has records but no etching'],
+    [
+      'another order',
+      { lines: (all) => all.map(({ key }, i) => ({ key, values: all.at(-1 - i)?.values ?? [] })) },
+      'has wrong data of the etching with the ordinal',
+    ],
+    ['another ordinal of a name', { names: replaced('[', '[1') }, 'has wrong names with the key'],
+    ['a missing name', { names: (all) => all.slice(1) }, 'has wrong names with the key'],
     ...(
       [
         ['another symbol', replaced('"]', '!"]')],
@@ -256,7 +260,7 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
       { runes: change },
       'has wrong names of the rune with the ordinal 00000',
     ]),
-    ['another id of a name', { names: replaced('"]', '1"]') }, 'the names of the blocks'],
+    ['another id of a name', { names: replaced('"]', '1"]') }, 'has wrong names with the key'],
     [
       'another total',
       {
@@ -265,14 +269,18 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
           lists: root.lists && { ...root.lists, etchings: root.lists.etchings && { ...root.lists.etchings, total: 1 } },
         }),
       },
-      'has another number of etchings than the manifest',
+      'has other etchings than a build makes',
     ],
     [
       'no etchings in the root',
       { root: (root) => ({ ...root, lists: root.lists && { ...root.lists, etchings: undefined } }) },
       'differ in whether there are etchings',
     ],
-    ['no names in the root', { root: (root) => ({ ...root, lists: root.lists && { ...root.lists, names: [] } }) }, 'but the output has'],
+    [
+      'no names in the root',
+      { root: (root) => ({ ...root, lists: root.lists && { ...root.lists, names: [] } }) },
+      'has wrong names with the key',
+    ],
   ])('finds %s', async (_, forgery, finding) => {
     const { out } = await mirrorOf({ 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH) }, { layout });
     await forge(out, forgery);
@@ -295,6 +303,18 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     expect((error as VerificationError).details).toContainEqual(expect.stringContaining('the etching 1:1 does not match its record'));
   });
 
+  it.each([
+    ['premine', /"premine":"[0-9]+/, '"premine":"9'],
+    ['symbol', /"symbol":"[^"]+"/, '"symbol":"?"'],
+    ['term', /"amount":(?:null|"[^"]*")/, '"amount":"77"'],
+  ])('finds another %s than in the published rows', async (_, from, to) => {
+    const { out } = await mirrorOf(exportOf(rowsWithoutAddress()), { layout, lists: true, parquet: true });
+    await check(out);
+    await forge(out, { lines: replaced(from, to) });
+    const error = await check(out).catch((caught: unknown) => caught);
+    expect((error as VerificationError).details).toContainEqual(expect.stringMatching(/runes-.*: its rune 1:1 differs from the etching/));
+  });
+
   it('finds another symbol in an older version of an etching', async () => {
     // The block of the last mint is in a higher level, which has the newest version.
     const rows = [...ROWS, row('100:1', 9000, 1, 'mint', '5')];
@@ -303,7 +323,7 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
       lines: (all) => all.map((one, i) => (i === 0 ? (replaced('"symbol":"$"', '"symbol":"!"')([one])[0] ?? one) : one)),
     });
     const error = await check(out).catch((caught: unknown) => caught);
-    const finding = 'the archive has wrong data of the etching with the ordinal 00000000';
+    const finding = 'has wrong data of the etching with the ordinal 00000000';
     expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));
   });
 });

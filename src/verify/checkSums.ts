@@ -1,0 +1,139 @@
+/**
+ * Verifies that records add up. In rows from a node, every transaction conserves every rune, no address sends more than
+ * it received, and what an address did not send is in its unspent outputs. A record with a wrong sender is found only by
+ * the check of addresses, because the sums of its transaction are right. Records of other sources have known faults
+ * (docs/rows.md), so their runes cause no finding.
+ */
+import { isWithin } from '../duckdb/blockRanges.ts';
+import { rowParts } from '../duckdb/sortedRows.ts';
+import { flag, int, nullable, text } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import type { KeptBlocks } from '../input/checkConsistency.ts';
+import { movesOf } from '../rows/firstUnbalanced.ts';
+import { PULL_ANEW } from './findings.ts';
+import type { Outputs } from './spentOutputs.ts';
+import { isFromNode, type Verification } from './verification.ts';
+
+/** Maximum number of runes or transactions that get a finding of their own. */
+const MOST_NAMED = 20;
+
+/** Advice for outputs that do not add up: the input may lack spent outputs. */
+const BUILD_OR_PULL = `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`;
+
+/** A rune with balances below zero, and the address of one of these balances. */
+export interface Unbalanced {
+  readonly rune: string;
+  readonly address: string;
+}
+
+type Moving = TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | 'amount'>;
+
+const UNITS = `replace(coalesce(amount, '0'), '.', '')`;
+
+/**
+ * Finds balances below zero, and addresses whose unspent outputs do not add up to their balances. For records from a
+ * node, adds findings and returns an empty list. Otherwise only returns the runes of balances below zero. `records` must
+ * begin at the first block with runes.
+ */
+export async function checkBalances(
+  records: Moving,
+  outputs: Outputs | undefined,
+  { manifest, findings, limits, store }: Verification,
+): Promise<readonly Unbalanced[]> {
+  const moved = `SELECT rune_id, address, ${UNITS} AS units, CASE operation WHEN 'receive' THEN 'received' ELSE 'moved' END AS kind
+    FROM ${records} WHERE address IS NOT NULL AND operation IN ('receive', 'send', 'burn')`;
+  const held = outputs && `UNION ALL SELECT rune_id, address, ${UNITS}, 'held' FROM ${outputs.held} WHERE address IS NOT NULL`;
+  const sums = ['received', 'moved', 'held'].map(
+    (kind) => `sum(CASE kind WHEN '${kind}' THEN units::BIGNUM ELSE '0'::BIGNUM END) AS ${kind}`,
+  );
+  const unbalanced = new Map<string, string>();
+  let differing: { readonly rune: string; readonly address: string } | undefined;
+  for await (const part of rowParts({ rows: `${moved} ${held ?? ''}`, key: 'address', rowBytes: 512 }, limits, store)) {
+    const rows = await store.rows(
+      `SELECT rune_id AS rune, min(address) AS address, received < moved AS below
+       FROM (SELECT rune_id, address, ${sums.join(', ')} FROM (${part}) GROUP BY rune_id, address)
+       WHERE received < moved OR (${outputs !== undefined} AND received <> moved + held) GROUP BY rune_id, below ORDER BY rune, address`,
+      { rune: text, address: text, below: flag },
+    );
+    for (const { rune, address, below } of rows) {
+      if (below) unbalanced.set(rune, [unbalanced.get(rune) ?? address, address].sort()[0] ?? address);
+      else differing ??= { rune, address };
+    }
+  }
+  const found = [...unbalanced].sort().map(([rune, address]) => ({ rune, address }));
+  if (!isFromNode(manifest)) {
+    // Amounts with different numbers of decimals, which only wrong data has, cannot be added.
+    const mixed = await store.rows(
+      `SELECT rune_id AS rune FROM ${records} WHERE ltrim(amount, '0.') <> '' GROUP BY rune_id
+       HAVING min(strlen(split_part(amount, '.', 2))) < max(strlen(split_part(amount, '.', 2)))`,
+      { rune: text },
+    );
+    const isMixed = new Set(mixed.map(({ rune }) => rune));
+    return found.filter(({ rune }) => !isMixed.has(rune));
+  }
+  if (found.length === 0 && differing !== undefined)
+    findings.add(
+      `the outputs of the address ${differing.address} and the rune ${differing.rune} do not add up to its balance`,
+      BUILD_OR_PULL,
+    );
+  for (const { rune, address } of found.slice(0, MOST_NAMED))
+    findings.add(`rune ${rune}: the address ${address} sends more than it received`, PULL_ANEW);
+  if (found.length > MOST_NAMED) findings.add(`${found.length - MOST_NAMED} more runes have addresses that send more than they received`);
+  return [];
+}
+
+/**
+ * Checks that each transaction conserves each rune, and that scripts without an address hold what they did not send. Only
+ * for records from a node, because records of other sources omit the runes of scripts without an address. `isComplete` is
+ * true if the mirror has all blocks since the first rune.
+ */
+export async function checkTransactions(
+  records: TableWith<'block_height' | 'tx_id' | 'rune_id' | 'operation' | 'address' | 'amount'>,
+  ranges: KeptBlocks['ranges'],
+  { runes, outputs, isComplete }: UnaddressedForm,
+  { findings, store }: Verification,
+): Promise<void> {
+  await store.run('CREATE OR REPLACE TEMP TABLE unaddressed (rune_id VARCHAR, units BIGNUM)');
+  for (const range of ranges) {
+    const rows = `SELECT block_height, tx_id, rune_id, operation, address, ${UNITS} AS units, premine
+      FROM (FROM ${records} WHERE ${isWithin(range)}) LEFT JOIN (SELECT id, premine FROM ${runes}) ON id = rune_id AND operation = 'etching'`;
+    await store.run(`CREATE OR REPLACE TEMP TABLE moves AS ${movesOf(rows, 'block_height, tx_id, rune_id')}`);
+    const wrong = await store.rows(
+      `SELECT block_height AS height, tx_id AS id, rune_id AS rune, received::VARCHAR AS received, made::VARCHAR AS made, burned::VARCHAR AS burned
+       FROM moves WHERE is_unbalanced ORDER BY height, id, rune LIMIT ${MOST_NAMED}`,
+      { height: int, id: text, rune: text, received: text, made: text, burned: text },
+    );
+    for (const { height, id, rune, received, made, burned } of wrong)
+      findings.add(
+        `block ${height}: transaction ${id} does not conserve rune ${rune}: outputs receive ${received} units, but ${made} are sent or made, and ${burned} burned without an address`,
+        PULL_ANEW,
+      );
+    await store.run(
+      `INSERT INTO unaddressed SELECT rune_id, sum(unaddressed) FROM moves WHERE NOT is_unknown GROUP BY rune_id; DROP TABLE moves`,
+    );
+  }
+  if (!isComplete) return;
+  const held = (table: TableWith<'rune_id' | 'address' | 'amount'>) =>
+    `SELECT rune_id, sum(${UNITS}::BIGNUM) AS units FROM ${table} WHERE address IS NULL GROUP BY rune_id`;
+  const sums = `SELECT rune_id, sum(units) AS units FROM unaddressed GROUP BY rune_id`;
+  const rows = await store.rows(
+    `SELECT rune_id AS rune, coalesce(l.units, 0::BIGNUM)::VARCHAR AS units, ${outputs === undefined ? 'NULL' : 'coalesce(h.units, 0::BIGNUM)'}::VARCHAR AS held FROM (${sums}) AS l
+       ${outputs === undefined ? '' : `FULL JOIN (${held(outputs.held)}) AS h USING (rune_id)`}
+     WHERE l.units < 0::BIGNUM ${outputs === undefined ? '' : 'OR coalesce(l.units, 0::BIGNUM) <> coalesce(h.units, 0::BIGNUM)'} ORDER BY rune LIMIT ${MOST_NAMED}`,
+    { rune: text, units: text, held: nullable(text) },
+  );
+  for (const { rune, units, held: inOutputs } of rows)
+    if (units.startsWith('-'))
+      findings.add(`rune ${rune}: scripts without an address send ${units.slice(1)} units more than they received`, PULL_ANEW);
+    else
+      findings.add(
+        `rune ${rune}: the outputs without an address do not add up: they hold ${inOutputs} units, but received ${units} more than they sent`,
+        BUILD_OR_PULL,
+      );
+}
+
+interface UnaddressedForm {
+  readonly runes: TableWith<'id' | 'premine'>;
+  readonly outputs: Outputs | undefined;
+  readonly isComplete: boolean;
+}
