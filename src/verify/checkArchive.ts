@@ -29,14 +29,15 @@ interface BlockPart {
   readonly segment: Segment;
   /** Line of the block in the segment's directory. */
   readonly placed: PlacedBlock;
-  /** Inflates the pages one by one. */
-  readonly texts: Iterable<string>;
+  /** The pages. */
+  readonly texts: readonly string[];
 }
 
 /** Checks segments and root. */
 export class ArchiveVerification {
   /** Maximum number of records in a page. */
   readonly #limit: number;
+  #last: { readonly height: number; readonly parts: readonly BlockPart[] } | undefined;
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
 
   constructor(private readonly check: ArchiveCheck) {
@@ -96,22 +97,21 @@ export class ArchiveVerification {
     if (text !== renderRoot(root)) findings.add(`${rootPath} is not a root that a build makes`);
   }
 
-  /** Yields the parts of a block. Throws an error when a segment is damaged. */
-  *#partsOf(height: number): Generator<BlockPart> {
+  /** Returns the parts of a block. Throws an error when a segment is damaged. Keeps those of the last block. */
+  #partsOf(height: number): readonly BlockPart[] {
+    if (this.#last?.height !== height) this.#last = { height, parts: [...this.#read(height)] };
+    return this.#last.parts;
+  }
+
+  *#read(height: number): Generator<BlockPart> {
     const { archive } = this.check;
     for (const segment of archive.root.segments) {
       if (height < segment.first || height > segment.last) continue;
       const { pages, blocks } = archive.segment(segment);
       const placed = blocks.get(height);
       if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
-      yield { path: archivePath(segment.file), segment, placed, texts: textsOf(pages, placed) };
+      const texts = placed.pages.map((length, i) => inflate(pages.subarray(placed.offsets[i], (placed.offsets[i] ?? 0) + length)));
+      yield { path: archivePath(segment.file), segment, placed, texts };
     }
-  }
-}
-
-function* textsOf(pages: Uint8Array, { pages: lengths, offsets }: PlacedBlock): Generator<string> {
-  for (const [i, length] of lengths.entries()) {
-    const offset = offsets[i] ?? 0;
-    yield inflate(pages.subarray(offset, offset + length));
   }
 }

@@ -96,7 +96,7 @@ export async function checkTransactions(
   await store.run('CREATE OR REPLACE TEMP TABLE unaddressed (rune_id VARCHAR, units BIGNUM)');
   for (const range of ranges) {
     const rows = `SELECT block_height, tx_id, rune_id, operation, address, ${UNITS} AS units, premine
-      FROM (FROM ${records} WHERE ${isWithin(range)}) LEFT JOIN (SELECT id, premine FROM ${runes}) ON id = rune_id AND operation = 'etching'`;
+      FROM (FROM ${records} WHERE ${isWithin(range)}) LEFT JOIN (SELECT id, premine FROM ${runes}) ON id = rune_id`;
     await store.run(`CREATE OR REPLACE TEMP TABLE moves AS ${movesOf(rows, 'block_height, tx_id, rune_id')}`);
     const wrong = await store.rows(
       `SELECT block_height AS height, tx_id AS id, rune_id AS rune, received::VARCHAR AS received, made::VARCHAR AS made, burned::VARCHAR AS burned
