@@ -271,13 +271,13 @@ export class Store {
   async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(
     label: string,
     columns: C,
-    rows: Iterable<readonly (string | number | bigint)[]>,
+    rows: Iterable<readonly (string | number | bigint)[]> | AsyncIterable<readonly (string | number | bigint)[]>,
   ): Promise<Table<C>> {
     const types = Object.values(columns);
     const table = await this.table(label, columns);
     const appender = await this.connection.createAppender(`${table}`, null, 'temp');
     try {
-      for (const row of rows) {
+      for await (const row of rows) {
         await yieldNow();
         for (const [i, cell] of row.entries()) {
           if (types[i] === 'BIGINT') appender.appendBigInt(BigInt(cell));

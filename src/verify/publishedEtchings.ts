@@ -21,12 +21,13 @@ const KNOWN = Object.keys(RUNES).filter((name) => UNKNOWN[name] === undefined);
 
 /** Returns a table of the newest version of each etching. Throws an ArchiveError or a ChangedArchiveError for damage. */
 export async function publishedRunes({ archive, site, store }: ArchiveCheck): Promise<Table<typeof RUNES>> {
-  const rows: string[][] = [];
-  for await (const { key, ...etching } of newestEtchings(archive, site.dialect)) {
-    const cells: Readonly<Record<string, unknown>> = etching;
-    rows.push(KNOWN.map((name) => String(cells[name] ?? '')));
-  }
-  const texts = await store.append('etching_texts', Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const])), rows);
+  const rows = async function* () {
+    for await (const etching of newestEtchings(archive, site.dialect)) {
+      const cells: Readonly<Record<string, unknown>> = etching;
+      yield KNOWN.map((name) => String(cells[name] ?? ''));
+    }
+  };
+  const texts = await store.append('etching_texts', Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const])), rows());
   const cells = Object.entries(RUNES).map(([name, type]) => {
     const cell = UNKNOWN[name] ?? (name.startsWith('terms_') ? `nullif("${name}", '')` : `"${name}"`);
     return `(${cell})::${type} AS "${name}"`;
@@ -40,7 +41,7 @@ async function* newestEtchings(archive: StoredArchive, dialect: Parameters<typeo
     const [json = '', ...others] = values;
     if (others.length > 0) throw new ArchiveError(`the etching ${key} has ${values.length} values instead of one`);
     try {
-      yield { key, ...parseEtching(json, dialect) };
+      yield parseEtching(json, dialect);
     } catch (error) {
       throw new ArchiveError(`the etching ${key}: ${messageOf(error)}`);
     }

@@ -44,7 +44,7 @@ export interface ListsCheck extends ArchiveCheck {
   readonly lists: ListTables;
 }
 
-/** Fraction of its usual memory that the store gets. The verification needs the rest for the counts of all runes. */
+/** Fraction of its usual memory that the store gets. The verification needs the rest for the pages of a block. */
 const PART = 0.83;
 
 /**
