@@ -1,6 +1,6 @@
 /**
- * SQL that adds amounts in smallest units. No integer type of DuckDB can add amounts of 39 digits. So a sum has two
- * parts, `upper` and `lower`: the sum is `upper` times 10^18 plus `lower`.
+ * SQL that adds amounts in smallest units. A HUGEINT has too few digits for 39-digit amounts, and adding BIGNUMs takes
+ * more than twice as long. So a sum has two parts, `upper` and `lower`: the sum is `upper` times 10^18 plus `lower`.
  */
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { decimalsOf, LOWER_DIGITS } from '../engine/state/countBlocks.ts';

@@ -24,12 +24,6 @@ export class Findings {
     if (this.#shown.length < SHOWN) this.#shown.push(finding);
   }
 
-  /** Adds a finding if a file has a part (such as balances) that its data does not allow, or lacks an allowed part. */
-  compare(path: string, part: string, has: boolean, isAllowed: boolean): void {
-    if (has && !isAllowed) this.add(`${path} has ${part}, which its data does not allow`);
-    if (!has && isAllowed) this.add(`${path} lacks ${part}, which its data allows`);
-  }
-
   /** Adds a finding if the error is about a damaged file. Rethrows any other error. */
   addDamage(error: unknown): void {
     if (!(error instanceof ChangedArchiveError) && !(error instanceof ArchiveError)) throw error;

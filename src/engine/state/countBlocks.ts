@@ -5,10 +5,7 @@ import { type Columns, columns, type Table, type TableWith } from '../../duckdb/
 import type { WorkLimits } from '../../limits.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
-/**
- * Number of digits in the lower part of a sum. Sums have two parts, because no integer type of DuckDB can sum 39-digit
- * amounts.
- */
+/** Number of digits in the lower part of a sum (lists/balanceChanges.sql.ts). */
 export const LOWER_DIGITS = 18;
 
 /** Returns the SQL expression of an amount's number of decimals. */
