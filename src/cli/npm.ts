@@ -4,8 +4,6 @@
  * npm passes a SIGTERM only to its shell, which does not forward the signal. So a server would keep running and keep
  * its port.
  */
-import { readFileSync } from 'node:fs';
-import { attempt } from '../attempt.ts';
 import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
 import { type Command, type Flag, HELP } from './flags.ts';
@@ -40,34 +38,22 @@ function isTaken({ name }: Flag, env: NodeJS.ProcessEnv): boolean {
   return value !== undefined && value !== '';
 }
 
-/** Milliseconds between two checks of the parent processes. */
+/** Milliseconds between two checks of the parent process. */
 const LOOK_MS = 500;
 
 /**
- * Sends this process a SIGTERM when npm, or the shell between npm and this process, has ended. Returns a function that
- * stops the checks. Does nothing if npm does not run this command, or runs it in the background.
+ * Sends this process a SIGTERM when its parent has ended: the shell that npm passes a SIGTERM to, or npm itself where the
+ * shell becomes this process. The system then assigns a new parent. Returns a function that stops the checks. Does nothing if npm does not run this command, or runs it in the background.
  */
 export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
   const script = variableOf('npm_lifecycle_script', env) ?? '';
   if (!/run\.cjs|rune-mirror/.test(script) || /(?<!&)&(?!&)/.test(script)) return () => undefined;
-  const first = ancestors();
+  const first = process.ppid;
   const timer = setInterval(() => {
-    if (ancestors() === first) return;
+    if (process.ppid === first) return;
     clearInterval(timer);
     process.kill(process.pid, 'SIGTERM');
   }, LOOK_MS);
   timer.unref();
   return () => clearInterval(timer);
-}
-
-/**
- * Returns the ids of the parent and the grandparent. An id changes when its process ends, because the system assigns a
- * new parent.
- */
-const ancestors = (): string => `${process.ppid} ${parentOf(process.ppid)}`;
-
-/** Returns the parent of a process. Undefined on systems without /proc. */
-function parentOf(pid: number): string | undefined {
-  // The format is "pid (name) state ppid". Searches from the last bracket, because the name may have brackets too.
-  return attempt(() => /^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
 }

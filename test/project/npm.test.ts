@@ -55,7 +55,7 @@ describe('a flag that npm consumed', () => {
 });
 
 describe('npm start', () => {
-  it.each(['SIGTERM', 'SIGKILL'] as const)('leaves no server behind if npm gets a %s', async (signal) => {
+  it('leaves no server behind if npm gets a SIGTERM', async () => {
     const work = npmFolder();
     await testBuild(join(work, 'dist'), { inputs: [join(work, 'input')] });
     const npm = spawn('npm', ['start', '--', '--port', '0'], { cwd: work, stdio: ['ignore', 'pipe', 'ignore'] });
@@ -66,7 +66,7 @@ describe('npm start', () => {
     }
     const port = Number(/:(\d+) \(/.exec(said)?.[1]);
     expect((await sendTo(port)('GET', '/runes/v1/')).status).toBe(200);
-    npm.kill(signal);
+    npm.kill('SIGTERM');
     const answers = () =>
       sendTo(port)('GET', '/runes/v1/').then(
         () => true,
