@@ -8,17 +8,7 @@ import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { rowsIndexPath } from '../pages/filePaths.ts';
 import { arePageSizes, DIALECTS, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
-import {
-  ACTIVITY_FIELDS,
-  type Field,
-  type FieldKind,
-  MAX_AMOUNT,
-  MAX_DIVISIBILITY,
-  MAX_INTEGER,
-  RULES,
-  RUNE_DETAILS,
-  RUNE_FIELDS,
-} from './fields.ts';
+import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { count, hashIn, objectOf, optional, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { lastRead, networkName, sources } from './sources.ts';
@@ -75,18 +65,6 @@ const present = (schema: z.ZodType): z.ZodType =>
     if (value === undefined || value === null) context.addIssue({ code: 'custom', message: MISSING });
     else for (const issue of schema.safeParse(value).error?.issues ?? []) context.addIssue({ code: 'custom', message: issue.message });
   });
-
-const runeRow = textRow([...RUNE_FIELDS, ...RUNE_DETAILS]).refine(
-  (row) => Number((row as { divisibility: string }).divisibility) <= MAX_DIVISIBILITY,
-  { path: ['divisibility'], error: `must be at most ${MAX_DIVISIBILITY}` },
-);
-
-/** Describes why no build accepts this row of the table of runes. Undefined if builds accept it. */
-export function misfitOfRune(row: Readonly<Record<string, unknown>>): string | undefined {
-  const cells = Object.entries(row).map(([column, cell]) => [column, (cell ?? null) === null ? null : String(cell)]);
-  const { error } = runeRow.safeParse(Object.fromEntries(cells));
-  return error && misfitOf(error);
-}
 
 /**
  * Schema of an Activity in the input, in either dialect. Hashes may have `0x` and upper case. Null means no value.

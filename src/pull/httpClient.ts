@@ -60,8 +60,6 @@ export interface Reply<T> {
   readonly status: number;
   /** Parsed response body; undefined unless the status is 200. */
   readonly body: T | undefined;
-  /** First 2,000 characters of the response body if the status is not 200. */
-  readonly refusal: string;
 }
 
 /** A failure that a retry may fix. `waitMs` is the server's Retry-After, in milliseconds. */
@@ -148,9 +146,9 @@ export class Client {
           'No such response of this API is that large. Check the URL.',
         ]);
       });
-      if (status !== 200) return { status, body: undefined, refusal: body.toString('utf8').slice(0, 2000) };
+      if (status !== 200) return { status, body: undefined };
       try {
-        return { status, body: parse(body), refusal: '' };
+        return { status, body: parse(body) };
       } catch (error) {
         // Does not show the message of JSON.parse(): it quotes the body, which may contain a key.
         const why = error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error);
