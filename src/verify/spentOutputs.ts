@@ -89,10 +89,9 @@ export async function compareSpent({ rows, hasAddresses, isDue, wrong }: Claims,
 }
 
 /**
- * Compares the units that the newest blocks send and burn with the units in the outputs that they spend, by files of
- * changes. Both are the same for each block, rune and address. Units without an address that are burned may also be
- * minted or premined. `spent` are the outputs of the files. `from` and `to` are the lowest and the highest block with a
- * complete file.
+ * Returns SQL that selects the heights of blocks that send and burn other units than are in the outputs that they spend.
+ * Both are the same for each rune and address, but units without an address that are burned may also be minted or
+ * premined. All parameters are SQL: the records of the blocks, what outputs received, and the spent outputs.
  */
 export function differingBlocks(records: string, received: string, spent: string): string {
   const units = (amount: string) => `replace(coalesce(${amount}, '0'), '.', '')::BIGNUM AS units`;
