@@ -85,7 +85,7 @@ describe('an answer is requested again', () => {
   ])('after %s', async (_, fault, why, options) => {
     const { url, requests } = await serve(fault, right);
     const reply = await clientWith(options).get(url, JSON.parse);
-    expect(reply).toEqual({ status: 200, body: JSON.parse(BODY), refusal: '' });
+    expect(reply).toEqual({ status: 200, body: JSON.parse(BODY) });
     expect(reasons).toEqual([expect.stringMatching(why)]);
     expect(requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['identity', 'identity']);
     const last = await serve(fault);
@@ -122,7 +122,7 @@ describe('an answer is requested again', () => {
 describe('an answer is final', () => {
   it.each([401, 404, 501])('with status %i', async (code) => {
     const { url, requests } = await serve(status(code));
-    expect(await clientWith().get(url, JSON.parse)).toEqual({ status: code, body: undefined, refusal: 'no' });
+    expect(await clientWith().get(url, JSON.parse)).toEqual({ status: code, body: undefined });
     expect(requests).toHaveLength(1);
   });
 

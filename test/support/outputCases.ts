@@ -11,11 +11,11 @@ import { exportOf, rowsWithoutAddress } from './nodeRows.ts';
 import type { Host } from './server.ts';
 
 /** Hash of the last block of the chain in nodeRows.ts. */
-const TIP = '0x11f9953f02ddb7a3120c5be32ee455af6ffae8df97d6ddfb0e81638eefed2249';
+const TIP = '0xe6fc49dc29b5183f9915206986f1be7c4eaa5d4db4b62ef1afa5542e212092fd';
 const MOVED = 'f9d91920b37c323756a58541b421cfa79ec749bbd4e361249766c52240e49db0';
 const MINTED = '3d0f30432bcef1fffcbe21ea2037f2cb758f403de8cd791e1fa9025d779efd03';
 const MOVED_AT = {
-  block_hash: `0x5d2b6099cbb7fab7089517665d323ec4155c9f2aec9b0066bf6176910f3b3389`,
+  block_hash: `0x3f27380375d6244db99827ebb9ebfc55787b14de2e40e693fc3d845023991d99`,
   block_height: 2,
   tx_id: `0x${MOVED}`,
   tx_index: 2,
