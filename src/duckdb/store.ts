@@ -145,7 +145,7 @@ export class Store {
   }
 
   async run(sql: string): Promise<void> {
-    await this.connection.run(sql).catch(explainResources);
+    await this.connection.run(sql).catch(explained(sql));
   }
 
   /**
@@ -177,7 +177,7 @@ export class Store {
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
     // Reads the complete result instead of a stream. Callers run queries concurrently, and a second query on the same
     // connection would end the stream of the first.
-    const reader = await this.connection.runAndReadAll(sql).catch(explainResources);
+    const reader = await this.connection.runAndReadAll(sql).catch(explained(sql));
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
   }
@@ -202,7 +202,7 @@ export class Store {
    * row, in a chunk of its own, which only a complete stream has.
    */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
-    const result = await this.connection.stream(`FROM (${sql}) UNION ALL BY NAME SELECT true AS "end of rows"`).catch(explainResources);
+    const result = await this.connection.stream(`FROM (${sql}) UNION ALL BY NAME SELECT true AS "end of rows"`).catch(explained(sql));
     const fetch = () => {
       const chunk = result.fetchChunk();
       // The loop below throws the error of a failed chunk. Until then, this handler keeps Node from ending the process
@@ -213,7 +213,7 @@ export class Store {
     let next = fetch();
     try {
       for (;;) {
-        const chunk = await next.catch(explainResources);
+        const chunk = await next.catch(explained(sql));
         if (chunk === null || chunk.rowCount === 0) return await this.#failAgain(sql);
         next = fetch();
         if (isEnd(chunk)) return;
@@ -337,19 +337,28 @@ function isEnd(chunk: DuckDBDataChunk): boolean {
   return true;
 }
 
-/** Throws a BuildError when a disk fails, or when memory, disk space or file handles are used up. Rethrows any other error. */
-function explainResources(error: unknown): never {
-  const first = firstLineOf(error);
-  if (isDiskFailure(error)) throw new BuildError(`a disk failed: ${first}`, ['Check the disk, or use folders on another disk.']);
-  if (isDiskFull(error))
-    throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
-  if (isOutOfMemory(first))
-    throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
-      'Raise --memory-limit, or lower --threads: every thread needs memory.',
-    ]);
-  if (hasTooManyFiles(first)) throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
-  throw error;
-}
+/** Number of characters of a statement that needs too much memory to show, so that a report of the failure tells the step. */
+const STATEMENT_LENGTH = 200;
+
+/**
+ * Returns a function that throws a BuildError when a disk fails, or when memory, disk space or file handles are used up.
+ * It rethrows any other error.
+ */
+const explained =
+  (sql: string) =>
+  (error: unknown): never => {
+    const first = firstLineOf(error);
+    if (isDiskFailure(error)) throw new BuildError(`a disk failed: ${first}`, ['Check the disk, or use folders on another disk.']);
+    if (isDiskFull(error))
+      throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
+    if (isOutOfMemory(first))
+      throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
+        'Raise --memory-limit, or lower --threads: every thread needs memory.',
+        `If neither is possible, report this step: ${sql.replace(/\s+/g, ' ').slice(0, STATEMENT_LENGTH)}`,
+      ]);
+    if (hasTooManyFiles(first)) throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
+    throw error;
+  };
 
 /** Returns the SQL of a text. DuckDB reads a statement only up to a NUL character, so a text with one is concatenated. */
 export function literal(text: string): string {

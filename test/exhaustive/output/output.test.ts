@@ -343,7 +343,10 @@ describe('memory', () => {
   it('that is too small is an error with advice, and leaves no output', async () => {
     const work = temporaryFolder();
     const error = await failedBuild(join(work, 'out'), { inputs: CONFORMANCE_INPUTS, memoryLimit: '1MB' });
-    expect([error.exitCode, error.details]).toEqual([3, ['Raise --memory-limit, or lower --threads: every thread needs memory.']]);
+    expect([error.exitCode, error.details]).toEqual([
+      3,
+      ['Raise --memory-limit, or lower --threads: every thread needs memory.', expect.stringContaining('report this step: ')],
+    ]);
     expect(existsSync(join(work, 'out'))).toBe(false);
   });
 });
