@@ -9,6 +9,7 @@ import { Store } from '../src/duckdb/store.ts';
 import { LIMITS } from '../src/limits.ts';
 import { RowFiles } from '../src/pull/node/rowFiles.ts';
 import { STATE_FOLDER, WORK_FOLDER } from '../src/pull/pulledFiles.ts';
+import { commitIndex, EMPTY_INDEX } from '../src/rows/rowsFolder.ts';
 import { nameNumber, nameText } from '../src/runes/name.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import { runeIdText } from '../src/runes/runeId.ts';
@@ -28,7 +29,7 @@ export async function makeState(folder: string, baseHash: string, outputs: numbe
   rmSync(folder, { recursive: true, force: true });
   const pulled = join(folder, 'pulled');
   mkdirSync(join(pulled, WORK_FOLDER), { recursive: true });
-  await makeRunes(pulled, runes);
+  await makeRunes(pulled, runes, baseHash);
   const { firstHeight } = NETWORKS.regtest;
   const ledger = DiskLedger.open({
     folder: join(pulled, STATE_FOLDER),
@@ -62,9 +63,9 @@ export async function makeState(folder: string, baseHash: string, outputs: numbe
 }
 
 /** Writes the table of runes. All runes can be minted. */
-async function makeRunes(pulled: string, runes: number): Promise<void> {
+async function makeRunes(pulled: string, runes: number, baseHash: string): Promise<void> {
   const store = await Store.open({ memoryLimit: '700MB', threads: 2, scratch: join(pulled, WORK_FOLDER) });
-  const files = new RowFiles(pulled, LIMITS, store);
+  const files = new RowFiles(pulled, store);
   const first = nameNumber('OLDRUNEAAAAAAA');
   for (let number = 0; number < runes; number++) {
     const id = runeIdText(oldRune(number));
@@ -93,6 +94,9 @@ async function makeRunes(pulled: string, runes: number): Promise<void> {
       timestamp: 1_700_000_000,
     });
   }
-  await files.putInPlace(BASE, BASE);
+  await files.endFile({ first: 0, last: BASE });
+  const runesFiles = (await files.finished()).flatMap(({ runes: file }) => file ?? []);
+  const index = { ...EMPTY_INDEX, tip: { height: BASE, hash: baseHash }, runes: runesFiles };
+  commitIndex(pulled, index, join(pulled, WORK_FOLDER, 'index.json'));
   store.close();
 }

@@ -5,12 +5,14 @@
  * run.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { argv } from 'node:process';
+import type { FolderIndex, Kind } from '../src/contract/rowsSchemas.ts';
 import { Store } from '../src/duckdb/store.ts';
-import { copyTable, HEIGHTS_PER_FILE, NODE_LEDGER, RUNES } from '../src/rows/rowsForm.ts';
+import { commitIndex, placeFile } from '../src/rows/rowsFolder.ts';
+import { contentOf, copyTable, HEIGHTS_PER_FILE, NODE_LEDGER, RUNES } from '../src/rows/rowsForm.ts';
 import { nameNumber, nameText } from '../src/runes/name.ts';
 import { runProcess, start } from '../test/support/cli.ts';
 import { startPlainFiles } from '../test/support/plainFiles.ts';
@@ -80,25 +82,31 @@ const runesOf = (named: string): string => {
 
 /** Writes the same folder as a pull from a node. */
 async function writeInput(pulled: string): Promise<void> {
-  mkdirSync(join(pulled, `${FIRST}`), { recursive: true });
+  const work = join(pulled, '.work');
+  mkdirSync(work, { recursive: true });
   const store = await Store.open({ memoryLimit: '2GB', threads: 2, scratch: join(folder, 'scratch') });
   const base = nameNumber('AAAAAAAAAAAAA');
   const names = Array.from({ length: MOVES + ETCHINGS * blocks }, (_, i) => [i, nameText(base + BigInt(i))] as const);
   const named = await store.append('names', { i: 'BIGINT', name: 'VARCHAR' }, names);
-  await store.run(copyTable(runesOf(`${named}`), RUNES.order, join(pulled, 'runes.parquet')));
+  const made = join(work, 'made.parquet');
+  const place = async (kind: Kind, rows: string, first: number, last: number) => {
+    const form = kind === 'runes' ? RUNES : NODE_LEDGER;
+    await store.run(copyTable(rows, form.order, made));
+    return placeFile(pulled, made, kind, { first, last }, await contentOf(made, form, store));
+  };
+  const height = FIRST + blocks - 1;
+  const runes = [await place('runes', runesOf(`${named}`), FIRST, height)];
+  const files = [];
   for (let from = 0; from < blocks; from += HEIGHTS_PER_FILE) {
     const to = Math.min(from + HEIGHTS_PER_FILE, blocks);
-    await store.run(copyTable(rowsOf(from, to), NODE_LEDGER.order, join(pulled, `${FIRST}/${FIRST + from}-${FIRST + to - 1}.parquet`)));
+    files.push(await place('files', rowsOf(from, to), FIRST + from, FIRST + to - 1));
   }
   store.close();
-  const tip = {
-    height: FIRST + blocks - 1,
-    hash: createHash('sha256')
-      .update(`block ${blocks - 1}`)
-      .digest('hex'),
-  };
-  const facts = { sources: [{ rules: 'ord', blocks: [[FIRST, tip.height]] }], tip, network: 'mainnet' };
-  writeFileSync(join(pulled, 'blocks.json'), JSON.stringify(facts));
+  const hash = createHash('sha256')
+    .update(`block ${blocks - 1}`)
+    .digest('hex');
+  const sources: FolderIndex['sources'] = [{ rules: 'ord', blocks: [[FIRST, height]] }];
+  commitIndex(pulled, { version: 1, sources, tip: { height, hash }, network: 'main', spent: true, runes, files }, join(work, 'index.json'));
 }
 
 /** Builds the mirror to pull from, unless it exists. */

@@ -54,12 +54,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    */
   runesPerText: 10_000,
   /**
-   * Maximum number of runes of settled blocks (blocks that no reorganisation can replace) that share a file with the
-   * runes of newer blocks. Above it, a pull from a node writes the runes of newer blocks to a separate file. Then a new
-   * block causes only the smaller file to be written and read again.
-   */
-  runesTogether: 5000,
-  /**
    * Maximum number of text files in a scan. More files need several scans, because DuckDB allocates buffers for every
    * file of a scan.
    */

@@ -7,7 +7,7 @@ import { isNetwork, NETWORKS } from '../runes/networks.ts';
  * database of bitcoin-indexer. `server`: a mirror or server of this API that does not name its rules.
  */
 const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
-export type Rules = (typeof RULES)[number];
+type Rules = (typeof RULES)[number];
 
 /**
  * Name of a network, often from a stranger. Any other text could make a signed note that clients refuse. Not an enum,
@@ -40,7 +40,7 @@ export const lastRead = z.strictObject({ height: height.describe('Height of the 
 export type LastRead = z.infer<typeof lastRead>;
 
 /**
- * The file `blocks.json`, which pulls write beside their files. The optional fields depend on the source of the pull:
+ * What an index of rows (rowsSchemas.ts) says about the blocks that were read. The optional fields depend on the source of the pull:
  * - `tip`: the last block. Only if the data comes from a node, directly or through a mirror.
  * - `network`: the network's name in Bitcoin Core. Only after a pull from a node.
  * - `ends`: hashes of the newest blocks. Only after a pull from a node. If such a block has no records, no other file
@@ -52,7 +52,6 @@ export const blocksFile = z.strictObject({
   network: networkName.optional(),
   ends: z.array(lastRead).optional(),
 });
-export type BlocksFile = z.infer<typeof blocksFile>;
 
 /** Range of heights. `first` and `last` are included. */
 type Run = readonly [first: number, last: number];

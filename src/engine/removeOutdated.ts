@@ -29,8 +29,7 @@ import {
 } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
-import { readIndex } from '../rows/publishRows.ts';
-import { pathsOf } from '../rows/rowsIndex.ts';
+import { readIndex, rowPaths } from '../rows/publishRows.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
@@ -223,8 +222,7 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
 /** Removes the files of rows that the state does not have. Keeps files with other names, which no build wrote. */
 async function sweepRows(root: string, state: StateTables, remover: Remover, store: Store): Promise<void> {
   const index = await readIndex(state, store);
-  const files = await store.rows(`SELECT first, last, sha256 FROM ${state.rowFiles}`, { first: int, last: int, sha256: text });
-  const expected = new Set(index === undefined ? [] : [rowsIndexPath(index.sha256), ...pathsOf({ ...index.head, files })]);
+  const expected = new Set(index === undefined ? [] : [rowsIndexPath(index.sha256), ...(await rowPaths(state, store))]);
   for (const name of namesIn(join(root, ROWS_FOLDER))) {
     const path = `${ROWS_FOLDER}/${name}`;
     if (isRowsFile(path)) remover.removeUnexpected(path, expected);

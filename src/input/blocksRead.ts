@@ -1,17 +1,21 @@
 /**
- * Reads the lists of blocks that pulls write (`blocks.json`). Such a list has the blocks that the pull read, the rules
- * that made their rows, and the last block. Without a list, an empty block looks like a block that was not read.
+ * Reads indexes of rows (contract/rowsSchemas.ts), which pulls write and builds publish. An index names the files that
+ * count, the blocks that were read, the rules that made their rows, and the last block. Without an index, an empty block
+ * looks like a block that was not read.
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { type FolderIndex, folderIndex, isIndexName } from '../contract/rowsSchemas.ts';
 import { misfitOf } from '../contract/schemas.ts';
-import { blocksFile, joinSources, type LastRead, type Sources } from '../contract/sources.ts';
+import { joinSources, type LastRead, type Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import type { BlockRange } from './blockRange.ts';
-import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-export const BLOCKS_FILE = 'blocks.json';
+interface Named {
+  readonly path: string;
+  readonly name: string;
+}
 
 export interface BlocksRead {
   /** Ranges of blocks that pulls have read, with their rules. Empty without a list. */
@@ -30,13 +34,18 @@ export interface BlocksRead {
 }
 
 /**
- * Joins the lists of blocks of all input files, limited to a range. Ignores the `tip` of a list if it is outside the
+ * Joins the indexes of all input files, limited to a range. Ignores the `tip` of a list if it is outside the
  * range. The last block in the range cannot take its place, because a list does not have the hash of this block. If two
  * lists have different hashes of a block, a reorganisation replaced this block after the pull that read fewer blocks, so
  * the other list counts. Throws an InputError for a damaged list, and if lists have different last blocks at one height.
  */
-export function readBlocksFiles(files: readonly InputFile[], range: BlockRange | undefined): BlocksRead {
-  const lists = files.filter(({ path }) => basename(path) === BLOCKS_FILE).map((file) => ({ name: file.name, ...readBlocksFile(file) }));
+export function readIndexes(files: readonly Named[], range: BlockRange | undefined): BlocksRead {
+  const lists = files
+    .filter(({ path }) => isIndexName(basename(path)))
+    .flatMap((file) => {
+      const index = readIndex(file);
+      return index === undefined ? [] : [{ name: file.name, ...index, tip: index.sources.length === 0 ? undefined : index.tip }];
+    });
   const newest = [...lists].sort((a, b) => (b.tip?.height ?? 0) - (a.tip?.height ?? 0));
   const { from = 0, to = Number.MAX_SAFE_INTEGER } = range ?? {};
   const tips = newest.flatMap(({ name, tip }) => (tip !== undefined && tip.height >= from && tip.height <= to ? [{ name, tip }] : []));
@@ -60,20 +69,20 @@ export function readBlocksFiles(files: readonly InputFile[], range: BlockRange |
 }
 
 const BYTE_ORDER_MARK = /^\uFEFF/;
-/** Beginning of a list of blocks, even if another program formatted it again. */
-const LIST = /^\uFEFF?\s*\{\s*"sources"\s*:/;
+/** Beginning of an index, even if another program formatted it again. */
+const INDEX = /^\uFEFF?\s*\{\s*"(?:version|sources)"\s*:/;
 
-/** Reads a list of blocks. Returns empty `sources` if a file with the name `blocks.json` is not such a list. */
-function readBlocksFile({ path, name }: InputFile): BlocksRead {
+/** Reads an index. Returns undefined for another file of this name. Throws an InputError for a damaged index. */
+export function readIndex({ path, name }: Named): FolderIndex | undefined {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     throw unreadable(name, error);
   }
-  if (!LIST.test(text)) return { sources: [] };
+  if (!INDEX.test(text)) return undefined;
   try {
-    return blocksFile.parse(JSON.parse(text.replace(BYTE_ORDER_MARK, '')));
+    return folderIndex.parse(JSON.parse(text.replace(BYTE_ORDER_MARK, '')));
   } catch (error) {
     throw new InputError(`${name} is damaged: ${misfitOf(error)}`, ['Remove it and pull again.']);
   }

@@ -5,11 +5,12 @@
  * by the SHA-256 of its content, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { attempt } from '../attempt.ts';
 import { int, type Store, text, type Values } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
-import { expectedDigits, sha256Of } from './checksums.ts';
+import { expectedDigits, NAMED_BY_CONTENT, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
@@ -140,15 +141,16 @@ function stampOf(file: InputFile): Stamp {
   }
   if (!stats.isFile())
     throw new InputError(`${file.name} is not a file but ${kindOf(stats)}`, ['Remove it from the input, or write it to a file.']);
-  return stampFrom(stats);
+  return stampFrom(stats, file.path);
 }
 
-const stampIfThere = (path: string): Stamp | undefined => attempt(() => stampFrom(statSync(path, { bigint: true })));
+const stampIfThere = (path: string): Stamp | undefined => attempt(() => stampFrom(statSync(path, { bigint: true }), path));
 
-const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({
+/** The time of a change of the inode does not count for files named by content: publishing them makes hard links. */
+const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats, path: string): Stamp => ({
   size: Number(size),
   mtime: String(mtimeNs),
-  ctime: String(ctimeNs),
+  ctime: NAMED_BY_CONTENT.test(basename(path)) ? '' : String(ctimeNs),
   inode: String(ino),
 });
 

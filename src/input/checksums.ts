@@ -10,9 +10,6 @@ import { codeOf, InputError } from '../errors.ts';
 import { CHECKSUM_ENDING, type InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** Returns the content of a checksum file, as `sha256sum --check` reads it. */
-export const checksumText = (path: string, sha256: string): string => `${sha256}  ${basename(path)}\n`;
-
 /** Returns the SHA-256 of a file, 64 hex digits. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
@@ -20,8 +17,8 @@ export async function sha256Of(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Names of published files of rows, which end with the first digits of the SHA-256 (pages/filePaths.ts). */
-const NAMED_BY_CONTENT = /^(?:[0-9]+-[0-9]+|runes)-([0-9a-f]{16})\.parquet$/;
+/** Names of files of rows, which end with the first digits of the SHA-256 (pages/filePaths.ts). */
+export const NAMED_BY_CONTENT = /^(?:[0-9]+-[0-9]+|runes)-([0-9a-f]{16})(?:\.runes)?\.parquet$/;
 
 /**
  * Returns the first digits of a file's expected SHA-256, or all digits if the file has a checksum file. Undefined

@@ -2,8 +2,10 @@
 import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
+import { isIndexName, isRowsName, namesOf } from '../contract/rowsSchemas.ts';
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
 import { plainCall } from '../program.ts';
+import { readIndex } from './blocksRead.ts';
 
 /** Suffix of checksum files: `a.csv.sha256` has the checksum of `a.csv`. */
 export const CHECKSUM_ENDING = '.sha256';
@@ -106,10 +108,34 @@ function entriesOf(folder: string): Dirent[] {
   try {
     const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
     checkNames(folder, entries);
-    return entries;
+    return counting(folder, entries);
   } catch (error) {
     throw error instanceof InputError ? error : unsearchable(error);
   }
+}
+
+/**
+ * Leaves out files of rows that the index in their folder does not name, which are garbage of a killed pull. Throws an
+ * InputError if a file that it names is missing, and for the folder of an older version.
+ */
+function counting(folder: string, entries: Dirent[]): Dirent[] {
+  const indexes = entries
+    .filter(({ name }) => isIndexName(name))
+    .map(({ name }) => ({ path: join(folder, name), name: join(folder, name) }));
+  const named = indexes.map((file) => readIndex(file)).flatMap((index) => (index === undefined ? [] : [namesOf(index)]));
+  if (named.length === 0) {
+    const old = entries.some(({ name }) => name === 'blocks.json') && entries.some(({ name }) => name === 'runes.parquet');
+    if (old) throw new InputError(`${folder} was written by an older version of this program`, [`Remove ${folder} and pull again.`]);
+    return entries;
+  }
+  const names = new Set(named.flat());
+  const there = new Set(entries.map(({ name }) => name));
+  for (const name of names)
+    if (!there.has(name))
+      throw new InputError(`${join(folder, name)} is missing, but the index of its folder names it`, [
+        `Restore it from a copy, or remove ${folder} and pull again.`,
+      ]);
+  return entries.filter(({ name }) => !isRowsName(name) || names.has(name));
 }
 
 /**

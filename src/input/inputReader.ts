@@ -4,11 +4,11 @@
  * from steps 1 and 2.
  */
 import { basename, join } from 'node:path';
+import { isIndexName } from '../contract/rowsSchemas.ts';
 import { int } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
 import { reportBadRecords } from './badRecords.ts';
-import { BLOCKS_FILE } from './blocksRead.ts';
 import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
 import { blocksSelect } from './canonicalRecordSql.ts';
 import type { NumberedFile, UnchangedFile } from './changedFiles.ts';
@@ -140,8 +140,8 @@ export class InputReader {
       this.#forms.set(id, found.form);
       progress.found(found.form === 'no-records' ? 0 : found.bytes);
       if (found.form !== 'no-records') recognised.push({ ...found, id });
-      // A `blocks.json` that a pull wrote never has records, so it is not reported as a file without records.
-      else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);
+      // An index of rows never has records, so it is not reported as a file without records.
+      else if (!isIndexName(basename(file.path))) this.#withoutRecords.push(file.name);
     }
     if (exceeds(limits, 'keptInput', bytesOf(recognised))) await store.returnFreed();
     const sources: RawSource[] = [];

@@ -6,10 +6,12 @@
  * Unchanged files are not read again, unless they share a block with a changed file. The shared block must be compared
  * with its copies in all other files.
  */
+import { basename, dirname } from 'node:path';
+import { type FolderIndex, isIndexName, namesOf } from '../contract/rowsSchemas.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { describeRange } from './blockRange.ts';
-import { BLOCKS_FILE, type BlocksRead, readBlocksFiles } from './blocksRead.ts';
+import { type BlocksRead, readIndex, readIndexes } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
 import { checkTransactions, isOutdated, type KeptBlocks, type KnownTransaction, keepBlocks } from './checkConsistency.ts';
 import { discover, type InputFile } from './discover.ts';
@@ -49,6 +51,8 @@ export interface Loaded
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Files that were read, by file number. */
   readonly read: InputReader['read'];
+  /** Index of the folder of rows, and the folder, if the input is exactly the files of one index. */
+  readonly folder: { readonly path: string; readonly index: FolderIndex } | undefined;
   /**
    * Reads the records and spent outputs of blocks that are not `affected`. `runes` has all runes. Call it after the state
    * was updated.
@@ -97,10 +101,10 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
     const { holds, leftOut, joined: runes, views } = reader;
     await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds: read.allHolds }, known, store);
     const notices = [...read.notices];
-    let blocksRead = readBlocksFiles(found, range);
+    let blocksRead = readIndexes(found, range);
     if (blocksRead.tip !== undefined && (await isOutdated(blocksRead.tip, read.allHolds, store))) {
       const { height, hash } = blocksRead.tip;
-      notices.push(`${BLOCKS_FILE} is older than the records: its last block, ${height} (${hash}), was replaced; run the pull again`);
+      notices.push(`the index of rows is older than the records: its last block, ${height} (${hash}), was replaced; run the pull again`);
       blocksRead = { ...blocksRead, tip: undefined, ends: undefined };
     }
     const others = `FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`;
@@ -119,6 +123,7 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
       ...blocksRead,
       ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, outdated },
       read: new Map(reader.read),
+      folder: range === undefined ? onlyFolder(found) : undefined,
       readUnchanged: (blocks, all) => orChanged(selection, reader, () => readUnchanged(reader, blocks, all)),
       files: found.length,
       filesRead: reader.read.size,
@@ -128,6 +133,17 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
       changedFile: () => selection.changed(views)?.name,
     };
   });
+}
+
+/** Returns the folder of rows that has all input files. Undefined if there are other files. */
+function onlyFolder(found: readonly InputFile[]): Loaded['folder'] {
+  const file = found.find(({ path }) => isIndexName(basename(path)));
+  const index = file && readIndex(file);
+  if (file === undefined || index === undefined || index.files.length === 0) return undefined;
+  const path = dirname(file.path);
+  const names = new Set([basename(file.path), ...namesOf(index)]);
+  const isAll = found.length === names.size && found.every((one) => dirname(one.path) === path && names.has(basename(one.path)));
+  return isAll ? { path, index } : undefined;
 }
 
 /**

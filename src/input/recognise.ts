@@ -136,8 +136,8 @@ function recogniseJson(common: Common, head: string): Recognised {
   const layout = jsonLayout(head);
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
-  // An index of published Parquet files, or the list of blocks of a pull.
-  if (keys.join() === 'ranges' || keys[0] === 'sources') return { ...common, form: 'no-records', layout };
+  // An index of rows.
+  if (keys[0] === 'sources' || (keys[0] === 'version' && keys[1] === 'sources')) return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);

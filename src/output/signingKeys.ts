@@ -97,7 +97,7 @@ export function withNote(manifest: Manifest, facts: NoteFacts, keys: readonly Si
     readMirrorNote(parseNote(note).text, JSON.parse(JSON.stringify(manifest)));
   } catch (error) {
     throw new InputError(`clients would refuse the signed note of this build: ${messageOf(error)}`, [
-      `It is about the network ${JSON.stringify(facts.network.slice(0, 50))} at ${facts.time}. Check blocks.json in the input, and the clock.`,
+      `It is about the network ${JSON.stringify(facts.network.slice(0, 50))} at ${facts.time}. Check index.json in the input, and the clock.`,
       'The manifest was not replaced.',
     ]);
   }

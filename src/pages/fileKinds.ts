@@ -81,7 +81,7 @@ export const BUILD_FILES: readonly FileKind[] = /* @__PURE__ */ (() => [
   ...API_FILES,
   {
     path: 'rows/840000-840099-3fa04c1b0d5e6f72.parquet',
-    pattern: /^rows\/(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}\.parquet$/,
+    pattern: /^rows\/[0-9]+-[0-9]+-[0-9a-f]{16}(?:\.runes)?\.parquet$/,
     when: 'parquet' as const,
   },
   { path: 'rows/index-97c1d2e3f4a5b6c7.json', pattern: /^rows\/index-[0-9a-f]{16}\.json$/, when: 'parquet' as const },

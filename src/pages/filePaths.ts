@@ -17,9 +17,9 @@
  *
  * With rows, a build also has:
  *
- *     rows/index-3fa0….json                                the list of the files of rows, named by the manifest
+ *     rows/index-3fa0….json                                the index of the files of rows, named by the manifest
  *     rows/840000-840099-97c1….parquet                     the ledger rows of these blocks
- *     rows/runes-1b2d….parquet                             the runes of these rows
+ *     rows/840000-840099-1b2d….runes.parquet               the runes that these blocks etched
  *
  * Etchings and other lists are in an archive. In layout `archive`, it has all records too:
  *
@@ -88,13 +88,13 @@ export const ROWS_FOLDER = 'rows';
 const rowsPath = (name: string, sha256: string, ending: string): string =>
   `${ROWS_FOLDER}/${name}-${matched(sha256, HASH).slice(0, 16)}.${ending}`;
 
-export const rowFilePath = (first: number, last: number, sha256: string): string => rowsPath(`${first}-${last}`, sha256, 'parquet');
-
-export const rowRunesPath = (sha256: string): string => rowsPath('runes', sha256, 'parquet');
+/** Returns the path of a published file of rows, or of the runes that its blocks etched. */
+export const rowFilePath = (first: number, last: number, sha256: string, isRunes = false): string =>
+  rowsPath(`${first}-${last}`, sha256, isRunes ? 'runes.parquet' : 'parquet');
 
 export const rowsIndexPath = (sha256: string): string => rowsPath('index', sha256, 'json');
 
-const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}[.]parquet)(?:[.]tmp)?$/;
+const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[0-9a-f]{16}(?:[.]runes)?[.]parquet)(?:[.]tmp)?$/;
 
 /** True for files of rows, including temporary ones. All other files in the folder `rows` are from other programs. */
 export const isRowsFile = (path: string): boolean => ROWS_FILE.test(path);

@@ -3,5 +3,3 @@ export interface Heights {
   readonly first: number;
   readonly last: number;
 }
-
-export const heightsOf = ({ first, last }: Heights): number[] => Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);

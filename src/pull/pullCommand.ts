@@ -12,7 +12,7 @@ import { LIMITS, type Limits } from '../limits.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { RunBuild } from './node/followNode.ts';
-import type { WantedBlocks } from './planBlocks.ts';
+import type { WantedBlocks } from './pullOptions.ts';
 import { CHECKS, DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
@@ -138,6 +138,8 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
   const unused = isNode ? (flags.has('block-source') ? [] : ['rate']) : ['block-source', 'check', 'follow'];
   const given = unused.find((name) => flags.has(name));
   if (given !== undefined) throw new UsageError(`--${given} has an effect only if --from is ${isNode ? 'not ' : ''}a Bitcoin Core node`);
+  if (!isNode && parseWanted(flags.one('blocks')).to !== undefined)
+    throw new UsageError('--blocks of a mirror has no end: a mirror is pulled up to its last block. Build a range with build --blocks');
   if (!flags.has('follow') && flags.positionals.length > 0)
     throw new UsageError('arguments after -- are for the builds of --follow, which is not given');
 }

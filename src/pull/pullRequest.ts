@@ -3,7 +3,7 @@ import type { ClientOptions } from './httpClient.ts';
 import type { Check } from './node/checkOutputs.ts';
 import type { RunBuild } from './node/followNode.ts';
 import type { NodePullOptions } from './node/nodePull.ts';
-import type { PullOptions } from './pullBlocks.ts';
+import type { PullOptions } from './pullOptions.ts';
 
 export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
 

@@ -3,26 +3,28 @@ import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { attempt } from '../attempt.ts';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { withLock } from '../duckdb/lockDatabase.ts';
 import { Store } from '../duckdb/store.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
+import { readIndex } from '../rows/rowsFolder.ts';
 import { Client } from './httpClient.ts';
 import { baseOf, findManifest } from './mirror/mirrorSource.ts';
-import { RowsSource } from './mirror/rows/rowsSource.ts';
+import { pullRows, type RowsSource } from './mirror/rows/pullRows.ts';
 import { BlockServer } from './node/blockServer.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
-import { type PullResult, pull } from './pullBlocks.ts';
-import { listPulledFiles, PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import type { PullResult } from './pullOptions.ts';
 import { NodeUrl, type PullRequest } from './pullRequest.ts';
 import { explained, removeWorkFiles, writeError } from './writePulled.ts';
 
 /**
- * Pulls into the input folder. Throws the errors of pull() and NodePull, a LockedError if another pull is using the
+ * Pulls into the input folder. Throws the errors of pullRows() and NodePull, a LockedError if another pull is using the
  * folder, and a CliError if the signal aborts.
  */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
@@ -33,12 +35,11 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   const work = openWork(folder);
   // DuckDB only writes the rows of a node's blocks, which is so little work that a second thread would mostly wait. Making
   // the ledger from rows is more work.
-  const isContinued = !existsSync(join(folder, STATE_FOLDER)) && listPulledFiles(folder).length > 0;
+  const isContinued = !existsSync(join(folder, STATE_FOLDER)) && attempt(() => readIndex(folder)) !== undefined;
   const isOfBlocks = request.from instanceof NodeUrl && !isContinued;
   const threads = isOfBlocks ? 1 : availableParallelism();
   const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, worker: 'pull' };
-  let source: RowsSource | undefined;
   try {
     if (!isOfBlocks) await store.returnFreed();
     return await withLock(store, lock, async () => {
@@ -54,8 +55,8 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
         throw new InputError(`${folder} has blocks from a Bitcoin Core node, so only a node can continue it`, [
           `Give another folder with --to, or remove ${folder}.`,
         ]);
-      source = await openSource({ ...request, from }, folder, store, log);
-      const result = await pull(request, source, store, log, progress);
+      const source = await openSource({ ...request, from }, log);
+      const result = await pullRows({ ...request, folder }, source, { store, log, progress });
       done(result);
       return result;
     });
@@ -66,7 +67,6 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
     throw explained(folder, error);
   } finally {
     progress.end();
-    source?.close();
     store.close();
     try {
       removeWorkFiles(folder);
@@ -110,11 +110,11 @@ async function pullFromNode(
   }
 }
 
-async function openSource(request: PullRequest & { readonly from: URL }, folder: string, store: Store, log: Log): Promise<RowsSource> {
+async function openSource(request: PullRequest & { readonly from: URL }, log: Log): Promise<RowsSource> {
   const client = new Client({ ...request, headers: {}, onRetry: (why) => log.notice(`${why}; trying again`) });
   const base = baseOf(request.from);
   const manifest = await findManifest(base, client);
-  if (manifest?.rows !== undefined) return new RowsSource(base, manifest, client, folder, request.limits, store.processMemory);
+  if (manifest?.rows !== undefined) return { base, manifest, client };
   throw manifest === undefined
     ? new InputError(
         `${base} is not a mirror of this program: give a mirror, or save the answers of the server and build them with --input`,

@@ -16,10 +16,10 @@ export type RunesOfRows = Table<typeof RUNES_OF_ROWS>;
  * Creates a table of the runes that occur in a file of rows, from the file of all runes. Later queries join this small
  * table. Its column `rune_json` has the part of a record's JSON that is the same for all records of a rune.
  */
-export async function runesOfRows(path: string, runes: string, store: Store): Promise<RunesOfRows> {
+export async function runesOfRows(path: string, runes: readonly string[], store: Store): Promise<RunesOfRows> {
   await store.run(JSON_TEXT);
-  const named = `SELECT id AS rune_id, number AS rune_number, name AS rune_name, spaced_name AS rune_spaced_name, divisibility, premine
-    FROM ${readFiles('parquet', [runes])} WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', [path])})`;
+  const named = `SELECT DISTINCT ON (id) id AS rune_id, number AS rune_number, name AS rune_name, spaced_name AS rune_spaced_name, divisibility, premine
+    FROM ${readFiles('parquet', runes)} WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', [path])})`;
   return store.table(
     'runes_of_rows',
     RUNES_OF_ROWS,

@@ -1,7 +1,7 @@
 /** Checks that ledger rows conserve runes. */
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import type { RunesOfRows } from './blocksOfRows.ts';
+import type { TableWith } from '../duckdb/table.ts';
 
 /**
  * Returns SQL that adds up what transactions do to runes. `rows` is SQL of rows with an operation, an address, `units`,
@@ -23,7 +23,7 @@ export function movesOf(rows: string, group: string): string {
 }
 
 /** Describes the first transaction in rows from a node that creates or loses units of a rune. Undefined if there is none. */
-export async function firstUnbalanced(path: string, runes: RunesOfRows, store: Store): Promise<string | undefined> {
+export async function firstUnbalanced(path: string, runes: TableWith<'id' | 'premine'>, store: Store): Promise<string | undefined> {
   const rows = `SELECT *, coalesce(amount, '0') AS units FROM ${readFiles('parquet', [path])} LEFT JOIN ${runes} ON id = rune_id`;
   const [row] = await store.rows(
     `SELECT block_height AS height, tx_index AS "index", rune_id AS rune FROM (${movesOf(rows, 'block_height, tx_index, rune_id')})

@@ -1,12 +1,13 @@
 /**
- * Publishes the ledger rows of a build. A file of the input is copied if it has the form (rowsForm.ts) and exactly the
- * blocks of a published file. Other files are written from the rows that the build has read, and from files of the last
- * build. Full and incremental builds give the same result: the names and rows of all files depend only on the rows of
+ * Publishes the ledger rows of a build. If the input is a folder of rows (rowsFolder.ts), its files are linked, and its
+ * index is the published one. Rows of other input are written in files of a hundred settled blocks. There, a file of the
+ * input is copied if it has the form (rowsForm.ts) and exactly the blocks of a published file. Other files are written
+ * from the rows that the build has read, and from files of the last build. Full and incremental builds give the same result: the names and rows of all files depend only on the rows of
  * the input and on its last block.
  */
 import { constants, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RowFile, RowsIndex, RunesFile } from '../contract/rowsSchemas.ts';
+import { KINDS, type Kind, namesOf, type RowFile, type RowsIndex, rowsName } from '../contract/rowsSchemas.ts';
 import { sourcesUpTo } from '../contract/sources.ts';
 import { portionsOf } from '../duckdb/blockRanges.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
@@ -17,7 +18,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import type { LedgerRows } from '../input/makeActivity.ts';
 import type { WorkLimits } from '../limits.ts';
-import { ROWS_FOLDER, rowFilePath, rowRunesPath, rowsIndexPath } from '../pages/filePaths.ts';
+import { ROWS_FOLDER, rowsIndexPath } from '../pages/filePaths.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import {
   contentOf,
@@ -52,8 +53,8 @@ export interface RowsTarget {
 
 const FILE = { first: int, last: int, rows: int, bytes: int, sha256: text, digest: text } as const;
 
-/** Fields of the list of all files of rows, except `files`. */
-type Head = Omit<RowsIndex, 'files'>;
+/** Fields of the index, except the lists of files. */
+type Head = Omit<RowsIndex, Kind>;
 
 /** Paths of files of the last build that are no longer needed. `why` is the reason if no rows are published. */
 export interface PublishedRows {
@@ -67,10 +68,9 @@ export interface PublishedRows {
  * rows of the last build are needed, but were changed or are not there.
  */
 export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<PublishedRows> {
-  const files = async () => (await store.rows(`FROM ${state.rowFiles}`, FILE)).map(pathOf);
-  const old = await files();
+  const old = await rowPaths(state, store);
   const nothing = async (why: string) => {
-    const outdated = [...old, ...(await files()), ...headOf(await readIndex(state, store))];
+    const outdated = [...old, ...(await rowPaths(state, store)), ...headOf(await readIndex(state, store))];
     await store.run(`DELETE FROM ${state.rowFiles}; DELETE FROM ${state.rowsIndex}`);
     return { outdated, why };
   };
@@ -83,37 +83,70 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   }
 }
 
-const headOf = (index: Awaited<ReturnType<typeof readIndex>>): string[] =>
-  index === undefined ? [] : [rowsIndexPath(index.sha256), rowRunesPath(index.head.runes.sha256)];
+const headOf = (index: Awaited<ReturnType<typeof readIndex>>): string[] => (index === undefined ? [] : [rowsIndexPath(index.sha256)]);
+
+/** Returns the published files of a kind, heights ascending. */
+const filesOf = (kind: Kind, state: StateTables, store: Store): Promise<RowFile[]> =>
+  store.rows(`SELECT * EXCLUDE (kind) FROM ${state.rowFiles} WHERE kind = '${kind}' ORDER BY first, last`, FILE);
+
+/** Returns the paths of all published files. */
+export async function rowPaths(state: StateTables, store: Store): Promise<string[]> {
+  const [files, runes] = [await filesOf('files', state, store), await filesOf('runes', state, store)];
+  return namesOf({ files, runes }).map((name) => `${ROWS_FOLDER}/${name}`);
+}
+
+const pathOf = (file: Pick<RowFile, 'first' | 'last' | 'sha256'>, kind: Kind = 'files'): string => `${ROWS_FOLDER}/${rowsName(kind, file)}`;
+
+const valuesOf = (kind: Kind, { first, last, rows, bytes, sha256, digest }: RowFile): string =>
+  `(${[literal(kind), first, last, rows, bytes, literal(sha256), literal(digest)].join(', ')})`;
 
 async function publish(target: RowsTarget, loaded: Loaded, ledger: LedgerRows, state: StateTables, store: Store): Promise<string[]> {
   const before = await readIndex(state, store);
-  const { hasSpent } = ledger;
-  const others = `SELECT count(*) AS number FROM ${state.held} WHERE block_height NOT IN (SELECT block_height FROM ${loaded.affected})`;
-  if (before === undefined && (await store.number(others)) > 0) throw new ChangedRowsError('the last build published no rows');
-  if (before !== undefined && before.head.spent !== hasSpent)
-    throw new ChangedRowsError(
-      `unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${hasSpent ? 'lack' : 'have'} spent outputs`,
-    );
-  const outdated = await writeFiles(target, loaded, ledger, state, store);
-  const runes = loaded.runes === undefined && before !== undefined ? before.head.runes : await writeRunes(target, state, store);
+  const old = await rowPaths(state, store);
+  const spent = loaded.folder?.index.spent ?? ledger.hasSpent;
+  if (loaded.folder === undefined) {
+    const others = `SELECT count(*) AS number FROM ${state.held} WHERE block_height NOT IN (SELECT block_height FROM ${loaded.affected})`;
+    if (before === undefined && (await store.number(others)) > 0) throw new ChangedRowsError('the last build published no rows');
+    if (before !== undefined && before.head.spent !== spent)
+      throw new ChangedRowsError(
+        `unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${spent ? 'lack' : 'have'} spent outputs`,
+      );
+    await writeFiles(target, loaded, ledger, state, store);
+    if (loaded.runes !== undefined || before === undefined) await writeRunes(target, state, store);
+  } else await linkFiles(target, loaded.folder, state, store);
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
   const { sources, network, ends = [] } = loaded;
   const head: Head = {
+    version: 1,
     sources: sourcesUpTo(tip?.height, sources),
     tip,
     network,
     ...(ends.length === 0 ? {} : { ends: [...ends] }),
-    spent: hasSpent,
-    runes,
+    spent,
   };
-  const files = await store.rows(`FROM ${state.rowFiles} ORDER BY first`, FILE);
-  const index = rowsIndexFile({ ...head, files });
+  const index = rowsIndexFile({ ...head, files: await filesOf('files', state, store), runes: await filesOf('runes', state, store) });
   target.sink.file(index.path, index.content);
   await store.run(`DELETE FROM ${state.rowsIndex};
     INSERT INTO ${state.rowsIndex} VALUES (${literal(JSON.stringify(head))}, ${literal(index.sha256)})`);
-  const present = new Set([index.path, rowRunesPath(runes.sha256), ...files.map(pathOf)]);
-  return [...headOf(before), ...outdated].filter((path) => !present.has(path));
+  const present = new Set([index.path, ...(await rowPaths(state, store))]);
+  return [...headOf(before), ...old].filter((path) => !present.has(path));
+}
+
+/** Links the files of a folder of rows. The build has compared them with their SHA-256. */
+async function linkFiles(
+  { sink }: RowsTarget,
+  { path, index }: NonNullable<Loaded['folder']>,
+  state: StateTables,
+  store: Store,
+): Promise<void> {
+  const before = new Set(await rowPaths(state, store));
+  for (const kind of KINDS)
+    for (const file of index[kind])
+      if (!before.has(pathOf(file, kind))) sink.linkFrom(pathOf(file, kind), join(path, rowsName(kind, file)));
+  await store.run(`DELETE FROM ${state.rowFiles}`);
+  const values = KINDS.flatMap((kind) => index[kind].map((file) => valuesOf(kind, file)));
+  for (let i = 0; i < values.length; i += 1000)
+    await store.run(`INSERT INTO ${state.rowFiles} VALUES ${values.slice(i, i + 1000).join(', ')}`);
 }
 
 /** Reads the list of files from the state. Returns undefined if the last build published no rows. */
@@ -125,9 +158,7 @@ export async function readIndex(
   return row && { head: JSON.parse(row.head) as Head, sha256: row.sha256 };
 }
 
-const pathOf = ({ first, last, sha256 }: Pick<RowFile, 'first' | 'last' | 'sha256'>): string => rowFilePath(first, last, sha256);
-
-/** Returns SQL expressions of the first and the last height of a block's file. The result equals rangeOfHeight(). */
+/** Returns SQL expressions of the first and the last height of a block's file: a hundred settled heights, or one. */
 function rangeSql(tip: number): string {
   const first = `block_height - block_height % ${HEIGHTS_PER_FILE}`;
   const either = (hundred: string) =>
@@ -135,17 +166,14 @@ function rangeSql(tip: number): string {
   return `${either(first)} AS first, ${either(`${first} + ${HEIGHTS_PER_FILE - 1}`)} AS last`;
 }
 
-/**
- * Writes the files that have an affected block or a new range of heights. Returns the paths of outdated files of the
- * last build: files with an affected block, or with a range that no longer exists.
- */
+/** Writes the files that have an affected block or a new range of heights, and forgets those that they replace. */
 async function writeFiles(
   target: RowsTarget,
   { affected, read }: Loaded,
   { table, hasSpent }: LedgerRows,
   state: StateTables,
   store: Store,
-): Promise<string[]> {
+): Promise<void> {
   const form = ledgerForm(hasSpent);
   const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${state.tip}`);
   const range = rangeSql(tip);
@@ -157,23 +185,22 @@ async function writeFiles(
      FROM (SELECT source, records, ${range} FROM ${state.held}) GROUP BY first, last`,
   );
   const stale = await store.rows(
-    `FROM ${state.rowFiles} WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${ranges})`,
+    `SELECT * EXCLUDE (kind) FROM ${state.rowFiles} WHERE kind = 'files' AND (${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${ranges}))`,
     FILE,
   );
   const due = await store.rows(
     `SELECT first, last, blocks, records, source, sources = 1 AND blocks = (SELECT count(*) FROM ${state.held} h WHERE h.source = r.source) AS is_whole
-     FROM ${ranges} r WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${state.rowFiles}) ORDER BY first`,
+     FROM ${ranges} r WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${state.rowFiles} WHERE kind = 'files') ORDER BY first`,
     { first: int, last: int, blocks: int, records: int, source: int, is_whole: flag },
   );
   const made = join(target.scratch, 'rows.parquet');
   const place = async (range: Pick<RowFile, 'first' | 'last'>): Promise<void> => {
     const file = { ...range, ...(await factsOf(made, form, store)) };
-    const values = [file.first, file.last, file.rows, file.bytes, literal(file.sha256), literal(file.digest)];
-    await store.run(`INSERT INTO ${state.rowFiles} VALUES (${values.join(', ')})`);
+    await store.run(`INSERT INTO ${state.rowFiles} VALUES ${valuesOf('files', file)}`);
     target.sink.take(pathOf(file), made);
   };
   const replaced = stale.map(({ first, last }) => `(${first}, ${last})`).join(', ');
-  if (stale.length > 0) await store.run(`DELETE FROM ${state.rowFiles} WHERE (first, last) IN (${replaced})`);
+  if (stale.length > 0) await store.run(`DELETE FROM ${state.rowFiles} WHERE kind = 'files' AND (first, last) IN (${replaced})`);
   const others: typeof due = [];
   for (const range of due) {
     const path = range.is_whole ? read.get(range.source)?.path : undefined;
@@ -190,7 +217,6 @@ async function writeFiles(
     await store.run(`DROP TABLE ${rows}`);
   }
   await store.run(`DROP TABLE ${ranges}`);
-  return stale.map(pathOf);
 }
 
 /** Copies a file of the input. Returns false if it does not have the form, or does not have exactly `blocks` blocks. */
@@ -231,17 +257,18 @@ async function restOf(
   return store.table('due_rows', table.columns, `SELECT * FROM (SELECT * FROM ${table} WHERE ${isAffected} ${more}) WHERE ${isDue}`);
 }
 
-/** Writes the file of runes. Returns its entry in the list of files. */
-async function writeRunes({ scratch, sink }: RowsTarget, state: StateTables, store: Store): Promise<RunesFile> {
+/** Writes all runes to one file, because tables of runes need not say in which blocks they were etched. */
+async function writeRunes({ scratch, sink }: RowsTarget, state: StateTables, store: Store): Promise<void> {
   const made = join(scratch, 'runes.parquet');
   const names = RUNES.fields.map(({ column }) => `"${column}"`);
   await store.run(copyTable(`SELECT ${names.join(', ')} FROM ${state.runes}`, RUNES.order, made));
-  const facts = await factsOf(made, RUNES, store);
-  sink.take(rowRunesPath(facts.sha256), made);
-  return facts;
+  const heights = `SELECT coalesce(min(block_height), 0) AS first, coalesce(max(block_height), 0) AS last FROM ${state.runes}`;
+  const file = { ...(await store.row(heights, { first: int, last: int })), ...(await factsOf(made, RUNES, store)) };
+  await store.run(`DELETE FROM ${state.rowFiles} WHERE kind = 'runes'; INSERT INTO ${state.rowFiles} VALUES ${valuesOf('runes', file)}`);
+  sink.take(pathOf(file, 'runes'), made);
 }
 
-async function factsOf(path: string, form: TableForm, store: Store): Promise<RunesFile> {
+async function factsOf(path: string, form: TableForm, store: Store): Promise<Omit<RowFile, 'first' | 'last'>> {
   const fault = await formFault(path, form, store);
   // The rows were written in order. So the fault can only be that two rows of a transaction have the same event index,
   // and therefore no defined order.

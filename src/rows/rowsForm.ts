@@ -4,11 +4,11 @@
  * its rows does not.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { joinedBlobs } from '../duckdb/columns.ts';
-import { ParquetError, type ParquetFacts, parquetFacts } from '../duckdb/parquetFacts.ts';
+import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
@@ -63,14 +63,8 @@ const PARQUET = `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROU
 export const copyTable = (rows: string, order: readonly string[], path: string): string =>
   copyRows(`SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}`, path);
 
-/**
- * True if all row groups of a file except the last have GROUP_ROWS rows, as in files that this program writes. Then
- * `copyRows` of all its rows gives the same bytes as `copyTable`, because DuckDB reads batches of the same sizes.
- */
-export const hasFullGroups = ({ groups }: ParquetFacts): boolean => groups.slice(0, -1).every((rows) => rows === GROUP_ROWS);
-
 /** Returns SQL that writes the rows of a query to a Parquet file, in the order of the query. */
-export const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;
+const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;
 
 /**
  * Returns a SQL expression that renders the cells of a row as a JSON array, followed by a line feed. Needs the macro
@@ -146,22 +140,5 @@ export function isPlainParquet(path: string): boolean {
   } catch (error) {
     if (error instanceof ParquetError) return false;
     throw error;
-  }
-}
-
-/** First and last bytes of a Parquet file. */
-const MAGIC = 'PAR1';
-
-/** True if a file begins and ends like a Parquet file. Does not read the rest, because builds verify the SHA-256. */
-export function isParquet(path: string): boolean {
-  const file = openSync(path, 'r');
-  try {
-    const { size } = fstatSync(file);
-    const bytes = Buffer.alloc(MAGIC.length);
-    return [0, size - MAGIC.length].every(
-      (at) => size > 2 * MAGIC.length && readSync(file, bytes, 0, bytes.length, at) > 0 && bytes.toString() === MAGIC,
-    );
-  } finally {
-    closeSync(file);
   }
 }

@@ -10,10 +10,10 @@ import { text } from '../duckdb/store.ts';
 import type { Table } from '../duckdb/table.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { BuildError, messageOf } from '../errors.ts';
-import { rowFilePath, rowRunesPath } from '../pages/filePaths.ts';
+import { rowFilePath } from '../pages/filePaths.ts';
 import { blocksOfRows, runesOfRows } from '../rows/blocksOfRows.ts';
 import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from '../rows/rowsForm.ts';
-import { rangeOfHeight, rowsIndexFile } from '../rows/rowsIndex.ts';
+import { rowsIndexFile } from '../rows/rowsIndex.ts';
 import { SPENT } from './publishedChanges.ts';
 import { differingRunes } from './publishedEtchings.ts';
 import type { Verification } from './verification.ts';
@@ -36,19 +36,21 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
   try {
     const spent = await store.table('rows_spent', SPENT);
     const found = rowsIndex.parse(JSON.parse(readRegularFile(join(root, name)).toString('utf8')));
-    const runesPath = rowRunesPath(found.runes.sha256);
-    const { rows, bytes, sha256, digest } = await factsOf(runesPath, RUNES, verification);
-    const wrong = `${differingRunes(etchings, readFiles('parquet', [join(root, runesPath)]))} ORDER BY id LIMIT 20`;
-    for (const { id } of await store.rows(wrong, { id: text })) findings.add(`${runesPath}: its rune ${id} differs from the etching`);
+    const runesPaths = found.runes.map(({ first, last, sha256 }) => rowFilePath(first, last, sha256, true));
+    const ownRunes: typeof found.runes = [];
+    for (const [i, { first, last }] of found.runes.entries())
+      ownRunes.push({ first, last, ...(await factsOf(runesPaths[i] ?? '', RUNES, verification)) });
+    const runesFiles = runesPaths.map((path) => join(root, path));
+    const wrong = differingRunes(etchings, runesFiles.length === 0 ? `${etchings} WHERE false` : readFiles('parquet', runesFiles));
+    for (const { id } of await store.rows(`${wrong} ORDER BY id LIMIT 20`, { id: text }))
+      findings.add(`${name}: its rune ${id} differs from the etching`);
     const files: (typeof found.files)[number][] = [];
     const expected = new Map(blocks.map((block) => [block.height, block]));
     let [last, leftOut] = [-1, 0];
     for (const [i, file] of found.files.entries()) {
       progress.show(i, found.files.length, 'files of rows');
       const path = rowFilePath(file.first, file.last, file.sha256);
-      const range = rangeOfHeight(file.first, found.tip?.height ?? 0);
-      if (file.first <= last || range.first !== file.first || range.last !== file.last)
-        findings.add(`${path} covers other heights than a build's`);
+      if (file.first <= last || file.last < file.first) findings.add(`${path} covers heights of another file`);
       last = file.last;
       const facts = await factsOf(path, ledgerForm(found.spent), verification);
       files.push({ first: file.first, last: file.last, ...facts });
@@ -58,7 +60,7 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
       if (outside > 0) findings.add(`${path} has ${outside} rows of other blocks`);
       leftOut += facts.rows;
       if (found.spent) await addSpent(path, spent, verification);
-      const runes = await runesOfRows(join(root, path), join(root, runesPath), store);
+      const runes = await runesOfRows(join(root, path), runesFiles, store);
       for (const block of await blocksOfRows(join(root, path), runes, false, store)) {
         leftOut -= block.records;
         if (JSON.stringify(expected.get(block.height)) !== JSON.stringify(block))
@@ -71,11 +73,11 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
     if (leftOut !== (manifest.left_out?.rows ?? 0))
       findings.add(`${name}: ${leftOut} rows are of unknown runes, but the manifest says ${manifest.left_out?.rows ?? 0}`);
     const { sources = [], tip } = manifest;
-    const index = rowsIndexFile({ ...found, sources, tip, runes: { rows, bytes, sha256, digest }, files });
+    const index = rowsIndexFile({ ...found, sources, tip, runes: ownRunes, files });
     if (index.path !== name || index.sha256 !== manifest.rows?.sha256)
       findings.add(`${name} is not the list that a build makes of these files`);
     own.file(name, index.content);
-    const paths = [runesPath, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
+    const paths = [...runesPaths, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
     return { paths, spent: found.spent ? spent : undefined };
   } catch (error) {
     // A BuildError means a lack of memory or disk space, which is not a fault of the files.

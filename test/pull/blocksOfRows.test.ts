@@ -103,7 +103,7 @@ it.each([
 ])('of %s equal those of the parsed records', async (_, count) => {
   const [rows, runes] = await write(count);
   const expected = await expectedBlocks(rows, runes);
-  const table = await runesOfRows(rows, runes, store);
+  const table = await runesOfRows(rows, [runes], store);
   expect(await blocksOfRows(rows, table, true, store)).toEqual(expected);
   expect(await blocksOfRows(rows, table, false, store)).toEqual(expected);
   const mixed = join(folder, `mixed-${count}.parquet`);
@@ -127,7 +127,7 @@ it.each([
   await store.run(`COPY (SELECT 7 AS block_height, 2 AS tx_index, '1:0' AS rune_id, operation, amount::VARCHAR AS amount, address
     FROM (VALUES ${moves.join(', ')}) AS t(operation, amount, address)) TO '${path}' (FORMAT parquet)`);
   const [, runes] = await write(50);
-  expect(await firstUnbalanced(path, await runesOfRows(path, runes, store), store)).toBe(expected);
+  expect(await firstUnbalanced(path, await runesOfRows(path, [runes], store), store)).toBe(expected);
 });
 
 it.each([

@@ -75,8 +75,9 @@ describe('npm run pull', () => {
 
   it('reports its result in lines, or in JSON', async () => {
     const { stdout, stderr } = await run('pull', flags(), work);
-    expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/ has blocks up to 129: \d+ blocks to fetch\.$/),
+    // On a slow machine, there are lines of progress.
+    expect(stdout.split('\n').filter((line) => !line.startsWith('fetch:'))).toEqual([
+      expect.stringMatching(/ has blocks up to 129: \d+ files to fetch\.$/),
       expect.stringMatching(/^Fetched \d+ blocks with [\d,]+ records \(0\.\d MB\) in [\d.]+ s\. .*\/input\/pulled has blocks 0\.\./),
       expect.stringMatching(/^ {2}blocks +\d+ fetched, 0 pulled before were replaced$/),
       expect.stringMatching(/^ {2}records +[\d,]+$/),
@@ -93,7 +94,7 @@ describe('npm run pull', () => {
       .split('\n')
       .map((line): unknown => JSON.parse(line));
     expect(lines).toEqual([
-      expect.objectContaining({ event: 'looked', tip: TIP, blocks: 0, replaced: 0 }),
+      expect.objectContaining({ event: 'looked', tip: TIP, blocks: 0, files: 0 }),
       expect.objectContaining({ event: 'pulled', blocks: 0, records: 0 }),
     ]);
     expect(JSON.parse(second.stderr)).toMatchObject({ level: 'notice', message: expect.stringMatching(/also has sample\.ndjson/) });

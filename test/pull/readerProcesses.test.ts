@@ -1,12 +1,12 @@
 /** Tests the processes that read rows of other mirrors: they share the memory limit of the pull, and refuse wrong rows. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FieldKind } from '../../src/contract/fields.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { RowsReader } from '../../src/pull/mirror/rows/readerProcesses.ts';
-import { copyTable, ledgerForm, RUNES } from '../../src/rows/rowsForm.ts';
+import { ledgerForm, RUNES } from '../../src/rows/rowsForm.ts';
 import { temporaryFolder } from '../support/build.ts';
 import { until } from '../support/until.ts';
 
@@ -25,64 +25,23 @@ it.each([
 ])('with %s, as many run in parallel as fit, and the others wait', async (_, memory, most) => {
   const folder = temporaryFolder();
   const reader = new RowsReader(LIMITS, memory);
-  const request = (name: number) => ({ parts: [], hasSpent: false, first: 0, last: 0, to: join(folder, `${name}.parquet`) });
-  const reads = [1, 2, 3, 4].map((name) => reader.read(request(name)));
+  writeFileSync(join(folder, 'none.parquet'), 'PAR1PAR1');
+  const none = {
+    path: join(folder, 'none.parquet'),
+    kind: 'files',
+    rows: 0,
+    hasSpent: false,
+    first: 0,
+    last: 0,
+    runes: [] as string[],
+  } as const;
+  const reads = [1, 2, 3, 4].map(() => reader.read(none).catch(() => 'refused'));
   // A call starts its process immediately. So all processes that the limit allows exist before the first result.
   expect(readers()).toHaveLength(most);
-  expect(await Promise.all(reads)).toEqual(reads.map(() => ({ rows: 0, blocks: [] })));
+  expect(await Promise.all(reads)).toEqual(reads.map(() => 'refused'));
   expect(readers()).toHaveLength(most);
   reader.close();
   await until(() => readers().length === 0);
-});
-
-it('writes the same bytes for the same rows, whatever their files and row groups', async () => {
-  const folder = temporaryFolder();
-  const at = (name: string): string => join(folder, `${name}.parquet`);
-  const store = await Store.open({ memoryLimit: '1GB', threads: 1, scratch: join(folder, 'scratch') });
-  // A row group has 40,960 rows. The first block has 30,001 rows, so it ends within a row group.
-  const cells = ledgerForm(false).fields.map(({ column, kind }) => {
-    const values: Readonly<Record<string, string>> = {
-      ...{ block_height: 'i // 30001', event_index: 'i', rune_id: `'1:1'`, amount: 'i', operation: `'mint'` },
-      ...{ block_hash: `sha256('block ' || i // 30001)`, tx_id: `sha256('transaction ' || i // 30001)` },
-    };
-    return `(${values[column] ?? (kind === 'integer' ? '1' : `sha256('${column} ' || i)`)})::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS "${column}"`;
-  });
-  const rows = (where: string): string => `SELECT ${cells.join(', ')} FROM range(70000) r(i) WHERE ${where}`;
-  const { order } = ledgerForm(false);
-  await store.run(copyTable(rows('true'), order, at('whole')));
-  await store.run(copyTable(rows('i < 30001'), order, at('first')));
-  await store.run(copyTable(rows('i >= 30001'), order, at('rest')));
-  // The rows of the first file do not fill batches of DuckDB, so a row group of the other file ends within a batch.
-  const both = `read_parquet(['${at('first')}', '${at('rest')}'])`;
-  await store.run(`COPY (FROM ${both}) TO '${at('other')}' (FORMAT parquet, ROW_GROUP_SIZE 6000)`);
-  const rune = RUNES.fields.map(
-    ({ column, kind }) =>
-      `${{ id: `'1:1'`, name: `'A'`, spaced_name: `'A'`, divisibility: '0', number: '0' }[column] ?? 'NULL'}::${kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR'} AS "${column}"`,
-  );
-  await store.run(copyTable(`SELECT ${rune.join(', ')}`, RUNES.order, at('runes')));
-  store.close();
-  const reader = new RowsReader(LIMITS, 1e9);
-  const read = async (
-    name: string,
-    parts: readonly (readonly [name: string, rows: number, first: number, last: number])[],
-  ): Promise<Buffer> => {
-    const files = parts.map(([file, count, first, last]) => ({ path: at(file), rows: count, first, last }));
-    const { rows: written } = await reader.read({ parts: files, runes: at('runes'), hasSpent: false, first: 0, last: 2, to: at(name) });
-    expect(written).toBe(70_000);
-    return readFileSync(at(name));
-  };
-  const whole = readFileSync(at('whole'));
-  expect((await read('of-whole', [['whole', 70_000, 0, 2]])).equals(whole)).toBe(true);
-  expect(
-    (
-      await read('of-parts', [
-        ['first', 30_001, 0, 0],
-        ['rest', 39_999, 1, 2],
-      ])
-    ).equals(whole),
-  ).toBe(true);
-  expect((await read('of-other', [['other', 70_000, 0, 2]])).equals(whole)).toBe(true);
-  reader.close();
 });
 
 describe('a file with what no build accepts is refused', () => {
@@ -148,9 +107,9 @@ describe('a file with what no build accepts is refused', () => {
   };
   /** Reads the file `name`, and returns why it is refused. */
   const faultOf = async (table: Table, name: string): Promise<string | undefined> => {
-    const part = { path: join(folder, name), rows: 8, first: 0, last: 1 };
-    const more = table === 'ledger' ? { runes: join(folder, 'runes.parquet') } : {};
-    const request = { parts: [part], ...more, hasSpent: true, first: 0, last: 1, to: join(folder, `of ${name}`) };
+    const kind = table === 'ledger' ? ('files' as const) : ('runes' as const);
+    const runes = table === 'ledger' ? [join(folder, 'runes.parquet')] : [];
+    const request = { path: join(folder, name), kind, rows: 8, hasSpent: true, first: 0, last: 1, runes };
     return reader.read(request).then(
       () => undefined,
       (error: Error) => error.message,

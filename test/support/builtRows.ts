@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RecordingLog, type TestBuild, temporaryFolder, testBuild, tree } from './build.ts';
-import { writeRows } from './nodeRows.ts';
+import { indexWith, writeRows } from './nodeRows.ts';
 import { extended, memoryOf } from './runeChains.ts';
 import { integersFor } from './seed.ts';
 
@@ -26,10 +26,7 @@ export async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'arch
     writeRows(memoryOf(blocks), input);
     const tip = blocks.at(-1);
     const sources = [{ rules: 'ord', blocks: [[0, tip?.height]] }];
-    writeFileSync(
-      join(input, 'blocks.json'),
-      JSON.stringify({ sources, tip: { height: tip?.height, hash: tip?.hash }, network: 'regtest' }),
-    );
+    writeFileSync(join(input, 'index.json'), indexWith({ sources, tip: { height: tip?.height, hash: tip?.hash }, network: 'regtest' }));
   };
   put(chain);
   const build = async (more: Omit<TestBuild, 'inputs'> = {}) => {

@@ -30,7 +30,6 @@ export const TINY = {
   blocksBeforeThread: 30,
   batchRecords: 5,
   runesPerText: 3,
-  runesTogether: 4,
   filesPerScan: 2,
   keptInput: 100,
   keptRecords: 1,
@@ -90,7 +89,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   server: ['batchRecords', 'segmentBlocks', 'tableLevels', 'sortedAtOnce', 'readWhole', 'smallFile', 'nearBytes', ...SERVED],
   activityLists: ['batchRecords', 'sortedAtOnce', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
-  nodeKill: ['journalBytes', 'runesPerText', 'runesTogether'],
+  nodeKill: ['journalBytes', 'runesPerText'],
 };
 
 /**

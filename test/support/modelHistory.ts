@@ -13,6 +13,7 @@ import type { Row } from '../rehearsal/model/rows.ts';
 import type { Rune } from '../rehearsal/model/runes.ts';
 import { writeFiles } from './build.ts';
 import { csv, flatRow, ledgerRows, runesOf } from './modelRows.ts';
+import { indexWith } from './nodeRows.ts';
 
 /** `node` is the ledger with the outputs that transactions spend. All other forms have no spent outputs. */
 const FORMS = ['ledger', 'ndjson', 'array', 'flat', 'responses'] as const;
@@ -347,7 +348,7 @@ export class ModelHistory {
     if (this.#kind === 'node') {
       const sources = [{ rules: 'ord', blocks: [[Math.min(...this.#blocks.keys()), this.#model.tip.height]] }];
       const { height, hash } = this.#model.tip;
-      files.set('blocks.json', JSON.stringify({ sources, tip: { height, hash }, network: 'regtest' }));
+      files.set('index.json', indexWith({ sources, tip: { height, hash }, network: 'regtest' }));
     }
     return files;
   }

@@ -19,7 +19,7 @@ export const pulledTree = (to: string): Record<string, string> =>
 /** Returns all rows of the pulled files as text, in the order of blocks, transactions and events. */
 export async function pulledRows(to: string): Promise<string[]> {
   const folder = join(to, 'pulled');
-  const files = filesBelow(folder).filter((path) => /^[0-9]+\/.*\.parquet$/.test(path));
+  const files = filesBelow(folder).filter((path) => /^[0-9]+-[0-9]+-[0-9a-f]{16}\.parquet$/.test(path));
   if (files.length === 0) return [];
   const store = await Store.open({ memoryLimit: '700MB', threads: 1, scratch: temporaryFolder() });
   try {

@@ -66,6 +66,9 @@ export const exportOf = ({ ledger, runes }: ReturnType<typeof rowsWithoutAddress
   'runes.csv': csv(runes),
 });
 
+/** Returns an index of rows (contract/rowsSchemas.ts) without files, which says only which blocks were read. */
+export const indexWith = (facts: object): string => JSON.stringify({ version: 1, ...facts, spent: true, runes: [], files: [] });
+
 /** Writes the rows of a chain like a pull from a node: one file for each block. */
 export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>, folder: string): void {
   mkdirSync(folder, { recursive: true });
@@ -83,7 +86,7 @@ export function writeChain(chain: readonly FakeBlock[], folder: string, hasEnds 
   const known = chain.map(({ height, hash }) => ({ height, hash }));
   const ends = hasEnds ? { ends: known.slice(-150) } : {};
   const sources = [{ rules: 'ord', blocks: [[0, chain.length - 1]] }];
-  writeFileSync(join(folder, 'blocks.json'), `${JSON.stringify({ sources, tip: known.at(-1), network: 'regtest', ...ends })}\n`);
+  writeFileSync(join(folder, 'index.json'), indexWith({ sources, tip: known.at(-1), network: 'regtest', ...ends }));
 }
 
 /** Returns a row with a changed list of spent outputs: one output is missing or has another address. */

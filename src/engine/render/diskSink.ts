@@ -55,6 +55,16 @@ export class DiskSink implements FileSink {
     if (!isPlaced) rmSync(from);
   }
 
+  /** Makes `path` a hard link of the file `from` outside of the folder, or else a copy. Does not change the counts. */
+  linkFrom(path: string, from: string): void {
+    this.#place(
+      path,
+      false,
+      (to) => isSameFile(from, to),
+      (to) => linkOrCopy(from, to),
+    );
+  }
+
   /** Makes `path` a hard link of `target`, or else a copy. */
   link(path: string, target: string): void {
     const from = `${this.root}/${target}`;

@@ -27,7 +27,7 @@ const FILE = 'state.duckdb';
  * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and
  * is then a full build.
  */
-export const FORMAT = 18;
+export const FORMAT = 19;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -87,7 +87,7 @@ export class StateTables extends Place {
   /** Published files of rows, as their index lists them (contract/rowsSchemas.ts). */
   readonly rowFiles = this.table(
     'row_files',
-    columns('first BIGINT, last BIGINT, rows BIGINT, bytes BIGINT, sha256 VARCHAR, digest VARCHAR'),
+    columns('kind VARCHAR, first BIGINT, last BIGINT, rows BIGINT, bytes BIGINT, sha256 VARCHAR, digest VARCHAR'),
   );
   /** One row: the index of files of rows, as JSON without the list of files, and its SHA-256. Empty without rows. */
   readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));

@@ -1,8 +1,9 @@
 /** Checks that the folder `pulled` belongs to the node's network and has the wanted blocks. */
 import { InputError } from '../../errors.ts';
+import { lost } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { DamagedStateError, OtherFormatError } from '../../unspent/readChecked.ts';
-import type { WantedBlocks } from '../planBlocks.ts';
+import type { WantedBlocks } from '../pullOptions.ts';
 import { explained } from '../writePulled.ts';
 import type { ChainInfo } from './coreNode.ts';
 
@@ -33,10 +34,6 @@ export function checkNetwork(found: string | undefined, chain: ChainInfo, node: 
     'Check --from, or give another folder with --to.',
   ]);
 }
-
-/** Returns the error for a missing or damaged file of an earlier pull. */
-export const lost = (what: string, folder: string): InputError =>
-  new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
 
 /** Converts errors of the ledger's files, and system errors, to errors with advice. Returns other errors unchanged. */
 export function withAdvice(error: unknown, folder: string): unknown {

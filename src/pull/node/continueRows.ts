@@ -6,15 +6,18 @@
  * above it and reads these blocks from the node, so a fork among them needs no other care.
  */
 import { join } from 'node:path';
+import { attempt } from '../../attempt.ts';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import type { LastRead } from '../../contract/sources.ts';
+import { type FolderIndex, type RowFile, rowsName } from '../../contract/rowsSchemas.ts';
+import { joinRuns, type LastRead } from '../../contract/sources.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
 import { rowParts } from '../../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../../duckdb/store.ts';
-import { InputError, messageOf } from '../../errors.ts';
+import { InputError } from '../../errors.ts';
 import type { Limits } from '../../limits.ts';
-import { formFault, HEIGHTS_PER_FILE, NODE_LEDGER } from '../../rows/rowsForm.ts';
+import { checkFile, commitIndex, lost, readIndex, wholeUpTo } from '../../rows/rowsFolder.ts';
+import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
 import { scriptOfAddress } from '../../runes/address.ts';
 import { lend } from '../../runes/bytes.ts';
 import type { Network } from '../../runes/networks.ts';
@@ -22,14 +25,13 @@ import { type RuneId, runeId } from '../../runes/runeId.ts';
 import type { Change } from '../../unspent/changeTable.ts';
 import { settledLedger } from '../../unspent/diskLedger.ts';
 import { ByteWriter, writeOutput } from '../../unspent/outputBytes.ts';
-import { listOf } from '../blocksFile.ts';
-import { checkDigest, listPulledFiles, type PulledFile, STATE_FOLDER } from '../pulledFiles.ts';
-import { checkNetwork, lost } from './checkFolder.ts';
+import { STATE_FOLDER } from '../pulledFiles.ts';
+import { workFile } from '../writePulled.ts';
+import { checkNetwork } from './checkFolder.ts';
 import { type Check, ChosenOutputs } from './checkOutputs.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import type { RowFiles } from './rowFiles.ts';
-import { lastWhole } from './runeFiles.ts';
 
 /** Number of blocks whose headers are in memory at once. */
 const HEIGHTS_AT_ONCE = 20 * HEIGHTS_PER_FILE;
@@ -39,6 +41,7 @@ const OUTPUT_BYTES = 1024;
 
 interface Continuing {
   readonly folder: string;
+  readonly index: FolderIndex;
   readonly network: Network;
   readonly chain: ChainInfo;
   readonly confirmations: number;
@@ -49,32 +52,35 @@ interface Continuing {
 
 /** True if the folder has rows from the first block with runes on, from which the ledger can be made. */
 export function hasAllRows(folder: string, firstHeight: number): boolean {
-  const [first] = listPulledFiles(folder);
-  return first !== undefined && first.first <= firstHeight && isFromNodes(folder);
+  const index = attempt(() => readIndex(folder));
+  return index !== undefined && index.files.length > 0 && isFromNodes(index) && firstRun(index)[0] <= firstHeight;
 }
 
-const isFromNodes = (folder: string): boolean => listOf(folder).sources.every(({ rules }) => rules === 'ord');
+const isFromNodes = ({ spent, sources }: FolderIndex): boolean =>
+  spent && sources.length > 0 && sources.every(({ rules }) => rules === 'ord');
+
+/** Returns the first range of blocks that were read without a gap. Blocks without rows have no file. */
+const firstRun = ({ sources }: FolderIndex): readonly [first: number, last: number] =>
+  joinRuns(sources.flatMap(({ blocks }) => blocks))[0] ?? [0, -1];
 
 /**
  * Makes the ledger. Changes nothing in a folder without settled rows, so that the pull reads all blocks. Throws an
  * InputError, before it changes anything, for rows that the node cannot continue.
  */
 export async function continueRows(
-  { folder, network, chain, confirmations, check, limits }: Continuing,
+  { folder, index, network, chain, confirmations, check, limits }: Continuing,
   node: BitcoinNode,
   rows: RowFiles,
   store: Store,
   log: Log,
   progress: Progress,
 ): Promise<void> {
-  const files = wholeFiles(folder, network);
-  const { network: named, tip } = listOf(folder);
-  checkNetwork(named, chain, node.name, folder);
-  // The newest blocks of a mirror have files only if they have rows, so the list may have higher blocks.
-  const top = Math.max(tip?.height ?? 0, files.at(-1)?.last ?? 0);
-  const settled = files.filter(({ last }) => last <= lastWhole(top - confirmations));
-  const height = settled.at(-1)?.last;
-  if (height === undefined) return;
+  checkContinuable(folder, index, network);
+  checkNetwork(index.network, chain, node.name, folder);
+  const [, top] = firstRun(index);
+  const height = wholeUpTo({ files: index.files, runes: [] }, hundredOf(top - confirmations + 1).first - 1);
+  const settled = index.files.filter(({ last }) => last <= height);
+  if (settled.length === 0) return;
   if (chain.blocks < height)
     throw new InputError(`${node.name} has blocks up to ${chain.blocks}, but ${folder} has rows up to ${top}`, [
       'Run the pull again when the node has more blocks, or check --from.',
@@ -83,18 +89,18 @@ export async function continueRows(
     throw new InputError(`${node.name} has pruned block ${height + 1}: the first block that it still has is ${chain.firstStored}`, [
       'Pull newer rows from the mirror first, or give a server that has the block with --block-source.',
     ]);
+  progress.begin('rows');
+  for (const [i, file] of settled.entries()) {
+    progress.show(i, settled.length, 'files');
+    await checkFile(folder, 'files', file);
+  }
+  progress.end();
   const other = await otherBlock(folder, settled, node, store);
   if (other !== undefined)
     throw new InputError(`${folder} has rows of block ${other.height} (${other.hash}), which ${node.name} does not have`, [
       `Check --from. If the node is right, remove ${folder} and pull from another mirror.`,
     ]);
-  progress.begin('rows');
-  for (const [i, { path }] of settled.entries()) {
-    progress.show(i, settled.length, 'files');
-    await checkRows(join(folder, path), folder, store);
-  }
-  progress.end();
-  const paths = settled.map(({ path }) => join(folder, path));
+  const paths = settled.map((file) => join(folder, rowsName('files', file)));
   const state = join(folder, STATE_FOLDER);
   const chosen = new ChosenOutputs(state, check, limits);
   const commit = await settledLedger({
@@ -105,9 +111,10 @@ export async function continueRows(
     mints: await mintsIn(paths, store),
   });
   chosen.end();
-  // Another mirror's rows have all runes in one file. This changes no rune, so a kill before the commit does no harm.
-  rows.expectOldRunes();
-  await rows.putInPlace(Number.MAX_SAFE_INTEGER, lastWhole(height));
+  // A mirror may have all runes in one file, which cannot be cut at a block. A kill before the commit does no harm, because
+  // this changes no rune.
+  if (index.runes.some(({ first, last }) => last > hundredOf(first).last))
+    commitIndex(folder, { ...index, runes: await rows.divideRunes(index.runes) }, workFile(folder, '.json'));
   commit();
   log.info('continued', `Made the ledger of ${count(chosen.seen, 'unspent output')} from the rows up to block ${height}.`, {
     height,
@@ -115,14 +122,13 @@ export async function continueRows(
   });
 }
 
-/** Returns the files of rows, which follow each other from the first block with runes. Throws an InputError for others. */
-function wholeFiles(folder: string, { firstHeight }: Network): PulledFile[] {
-  const files = listPulledFiles(folder);
-  if (!isFromNodes(folder))
+/** Throws an InputError unless all rows are from nodes and begin with the first block with runes. */
+function checkContinuable(folder: string, index: FolderIndex, { firstHeight }: Network): void {
+  if (!isFromNodes(index))
     throw new InputError(`${folder} has blocks of another source`, [
       `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
     ]);
-  const [{ first } = { first: firstHeight }] = files;
+  const [first] = firstRun(index);
   if (first > firstHeight)
     throw new InputError(
       `${folder} has rows from block ${first} on, but a node can continue only rows from block ${firstHeight} on: older blocks made outputs that newer ones spend`,
@@ -131,33 +137,16 @@ function wholeFiles(folder: string, { firstHeight }: Network): PulledFile[] {
         'Or follow the mirror itself. Builds of its newest rows have no balances, holders, outputs and counts of mints.',
       ],
     );
-  let next = first;
-  const whole: PulledFile[] = [];
-  for (const file of files) {
-    if (file.first !== next) continue;
-    whole.push(file);
-    next = file.last + 1;
-  }
-  return whole;
-}
-
-async function checkRows(path: string, folder: string, store: Store): Promise<void> {
-  try {
-    await checkDigest(path);
-    const fault = await formFault(path, NODE_LEDGER, store);
-    if (fault !== undefined) throw new Error(fault);
-  } catch (error) {
-    throw lost(`${path} cannot be read: ${messageOf(error)}`, folder);
-  }
 }
 
 /** Compares hashes and times of blocks in the rows with the headers of the node. Returns the first block that differs. */
-async function otherBlock(folder: string, files: readonly PulledFile[], node: BitcoinNode, store: Store): Promise<LastRead | undefined> {
+async function otherBlock(folder: string, files: readonly RowFile[], node: BitcoinNode, store: Store): Promise<LastRead | undefined> {
   const [first, last] = [files[0]?.first ?? 0, files.at(-1)?.last ?? -1];
   for (let begin = first; begin <= last; begin += HEIGHTS_AT_ONCE) {
     const end = Math.min(begin + HEIGHTS_AT_ONCE - 1, last);
+    const paths = files.filter((file) => file.first <= end && begin <= file.last).map((file) => join(folder, rowsName('files', file)));
+    if (paths.length === 0) continue;
     const headers = await node.headers(begin, end);
-    const paths = files.filter((file) => file.first <= end && begin <= file.last).map(({ path }) => join(folder, path));
     const blocks = await store.rows(
       `SELECT DISTINCT block_height AS height, block_hash AS hash, "timestamp" AS time FROM ${readFiles('parquet', paths)}
        WHERE block_height BETWEEN ${begin} AND ${end} ORDER BY height`,

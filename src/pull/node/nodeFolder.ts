@@ -1,82 +1,79 @@
 /**
- * Checks, lists, joins and removes the files that pulls from a node wrote to the folder `pulled`. Follows
- * reorganisations of the node's chain.
+ * The index of a folder of rows that a pull from a node writes. Adds, joins and removes its files, and follows
+ * reorganisations of the node's chain. Each step is one replacement of the index (rows/rowsFolder.ts).
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import type { FolderIndex, Kind, RowFile } from '../../contract/rowsSchemas.ts';
 import type { LastRead } from '../../contract/sources.ts';
 import { InputError } from '../../errors.ts';
 import { groupBy } from '../../groupBy.ts';
-import { hundredOf, isParquet } from '../../rows/rowsForm.ts';
+import { checkSizes, commitIndex, EMPTY_INDEX, lost, mirrorsUpTo, wholeUpTo } from '../../rows/rowsFolder.ts';
+import { hundredOf } from '../../rows/rowsForm.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
-import { allBy } from '../blockSource.ts';
-import { updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heightRange.ts';
-import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
-import { hasChecksum, removeFiles } from '../writePulled.ts';
-import { lost } from './checkFolder.ts';
+import { workFile } from '../writePulled.ts';
 import type { BitcoinNode } from './coreNode.ts';
-import type { RowFiles } from './rowFiles.ts';
+import type { Made, RowFiles } from './rowFiles.ts';
 
 export class NodeFolder {
   readonly #path: string;
   readonly #ledger: DiskLedger;
   readonly #rows: RowFiles;
+  #index: FolderIndex;
 
-  constructor(path: string, ledger: DiskLedger, rows: RowFiles) {
+  constructor(path: string, index: FolderIndex | undefined, ledger: DiskLedger, rows: RowFiles) {
     this.#path = path;
     this.#ledger = ledger;
     this.#rows = rows;
+    this.#index = index ?? EMPTY_INDEX;
   }
 
   /**
-   * Throws an InputError if the file of a block in the ledger is missing or damaged. Removes files of blocks above the
-   * ledger's height, which a killed pull left behind.
+   * Brings index and ledger to the same height: the index is written before the ledger, and cut before the ledger is
+   * rewound. Throws an InputError if a file of the index is missing or has another size.
    */
   check(): void {
-    const { base, rowsFrom } = this.#ledger;
-    // If the journal is damaged, the ledger ends at the last valid block. If a file has this block and later ones,
-    // rewinds the ledger to the block before the file.
-    const whole = this.#wholeUpTo(this.#ledger.height);
-    if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
-    const { height } = this.#ledger;
-    const runes = join(this.#path, RUNES_FILE);
-    if (this.#ledger.hash !== undefined && !existsSync(runes)) throw lost(`${runes} is missing`, this.#path);
-    let next = rowsFrom;
-    for (const { path, first, last } of this.#files())
-      if (first <= next && last <= height) {
-        if (!isParquet(join(this.#path, path))) throw lost(`${join(this.#path, path)} is damaged`, this.#path);
-        next = Math.max(next, last + 1);
-      }
-    if (next <= height) throw lost(`${this.#path} has no file of block ${next}, which was pulled before`, this.#path);
-    if (this.#files().some(({ last }) => last > height)) {
-      this.list(height);
-      this.#removeAbove(height);
+    const { base, hash } = this.#ledger;
+    const { tip } = this.#index;
+    if (hash !== undefined && tip === undefined) throw lost(`${this.#path} has no index of its rows`, this.#path);
+    checkSizes(this.#path, this.#index);
+    const whole = wholeUpTo(this.#index, Math.min(this.#ledger.height, tip?.height ?? this.#ledger.height));
+    if (whole < this.#ledger.height) {
+      if (whole < base) throw lost(`${this.#path} lacks the rows of block ${whole + 1}, which was pulled before`, this.#path);
+      this.#ledger.rewind(whole);
     }
+    if ((tip?.height ?? whole) > whole) this.list(whole);
+  }
+
+  /** Adds files of blocks up to the ledger's height. */
+  add(made: readonly Made[]): void {
+    const added = (kind: Kind) => [...this.#index[kind], ...made.flatMap(({ [kind]: file }) => file ?? [])];
+    this.#index = { ...this.#index, files: added('files'), runes: added('runes') };
+    this.list(this.#ledger.height);
   }
 
   /**
-   * Writes the list of pulled blocks up to a height of the ledger. Returns the range of these blocks. Must be called
-   * before `#removeAbove`, so that the list never has a block without a file. `ends` replaces `BlocksFile.ends`.
+   * Writes the index of the blocks up to a height of the ledger. Returns the range of the blocks with rows. `ends`
+   * replaces the hashes of the newest blocks.
    */
   list(height: number, ends?: readonly LastRead[]): Heights[] {
-    const { rowsFrom } = this.#ledger;
-    const heights = rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
+    const { rowsFrom, network } = this.#ledger;
+    const { tip: before, mirrors, files, runes } = this.#index;
     const hash = this.#ledger.hashAt(height);
-    const tip = heights.length === 0 || hash === undefined ? undefined : { height, hash };
-    const known = ends === undefined ? {} : { ends: [...ends] };
-    updateBlocksFile(this.#path, allBy('ord'), heights, heights, {
+    const tip = hash === undefined ? undefined : { height, hash };
+    const known = ends === undefined ? (before?.hash === hash ? this.#index.ends : undefined) : [...ends];
+    this.#index = {
+      version: 1,
+      sources: rowsFrom <= height ? [{ rules: 'ord', blocks: [[rowsFrom, height]] }] : [],
       tip,
-      network: this.#ledger.network,
-      ...known,
-    });
-    return heights;
-  }
-
-  /** Returns the highest block up to `height` that shares no file with a block above `height`. */
-  #wholeUpTo(height: number): number {
-    const across = this.#files().find(({ first, last }) => first <= height && height < last);
-    return across === undefined ? height : across.first - 1;
+      network,
+      ends: known,
+      ...mirrorsUpTo(height, mirrors),
+      spent: true,
+      runes: runes.filter(({ last }) => last <= height),
+      files: files.filter(({ last }) => rowsFrom <= last && last <= height),
+    };
+    commitIndex(this.#path, this.#index, workFile(this.#path, '.json'));
+    return rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
   }
 
   /**
@@ -87,7 +84,7 @@ export class NodeFolder {
     const { base, height: top } = this.#ledger;
     const fork = await findFork(this.#ledger, node, confirmations);
     // A file with blocks on both sides of the fork is removed, so all its blocks are read again.
-    const to = fork === undefined ? undefined : this.#wholeUpTo(fork);
+    const to = fork === undefined ? undefined : wholeUpTo(this.#index, fork);
     if (to === top) return 0;
     if (to === undefined || to < base || top - to > confirmations)
       throw new InputError(
@@ -96,48 +93,28 @@ export class NodeFolder {
       );
     this.list(to);
     this.#ledger.rewind(to);
-    this.#rows.expectOldRunes();
-    this.#removeAbove(to);
     return top - to;
   }
 
-  #removeAbove(height: number): void {
-    this.#remove(this.#files().filter(({ last }) => last > height));
-  }
-
   /**
-   * Removes the files of blocks below `from`. Joins the files of blocks up to `settled` into files of a hundred blocks.
+   * Removes the rows of blocks below `from`. Joins the files of blocks up to `settled` into files of a hundred blocks.
+   * Both count with the next call of `list`.
    */
   async tidy(from: number, settled: number): Promise<void> {
-    const { height, rowsFrom } = this.#ledger;
-    if (from > rowsFrom) {
-      this.#ledger.keepRowsFrom(from);
-      this.list(height);
-    }
-    this.#remove(this.#files().filter(({ last }) => last < this.#ledger.rowsFrom));
-    for (const [last, files] of groupBy(this.#files(), ({ first }) => hundredOf(first).last))
-      if (last <= settled && files.length > 1)
-        await this.#join(files, { first: Math.max(hundredOf(last).first, this.#ledger.rowsFrom), last });
-  }
-
-  /** Joins files into one file of these blocks, or finishes the join of a killed pull. */
-  async #join(files: readonly PulledFile[], { first, last }: Heights): Promise<void> {
-    const joined = files.find((file) => file.first === first && file.last === last);
-    const parts = files.filter((file) => file !== joined);
-    const isJoined = joined !== undefined && hasChecksum(join(this.#path, joined.path));
-    // If a part is missing, the joined file is complete, because parts are removed only after its checksum was written.
-    const areAllThere = parts.reduce((sum, part) => sum + part.last - part.first + 1, 0) === last - first + 1;
-    if (!isJoined && areAllThere) await this.#rows.join(parts, { first, last });
-    this.#remove(parts);
-  }
-
-  #files(): PulledFile[] {
-    return listPulledFiles(this.#path);
-  }
-
-  /** Removes files from the last to the first, so that no kill leaves a gap between the remaining files. */
-  #remove(files: readonly PulledFile[]): void {
-    removeFiles(this.#path, [...files].reverse());
+    if (from > this.#ledger.rowsFrom) this.#ledger.keepRowsFrom(from);
+    const { rowsFrom } = this.#ledger;
+    const joined = async (kind: Kind, files: readonly RowFile[]): Promise<RowFile[]> => {
+      const all: RowFile[] = [];
+      for (const [last, some] of groupBy(files, ({ first }) => hundredOf(first).last)) {
+        const first = kind === 'files' ? Math.max(hundredOf(last).first, rowsFrom) : hundredOf(last).first;
+        const isWhole = some.length === 1 && some[0]?.first === first && some[0].last === last;
+        if (last <= settled && !isWhole) all.push(await this.#rows.join(kind, some, { first, last }));
+        else for (const file of some) all.push(file);
+      }
+      return all;
+    };
+    const kept = this.#index.files.filter(({ last }) => last >= rowsFrom);
+    this.#index = { ...this.#index, files: await joined('files', kept), runes: await joined('runes', this.#index.runes) };
   }
 }
 

@@ -4,24 +4,26 @@
  * activity of a block depends on all earlier outputs. The ledger in the subfolder `.state` has the unspent outputs with
  * runes.
  *
- * A commit writes the runes, then the rows, then the journal of the ledger. If a pull is killed in between, the next
- * pull removes the rows above the ledger's height and reads their blocks again.
+ * A commit replaces the index of the rows, then writes the journal of the ledger. If a pull is killed in between, the
+ * next pull removes the rows above the ledger's height and reads their blocks again.
  */
 import { join } from 'node:path';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
+import type { FolderIndex } from '../../contract/rowsSchemas.ts';
 import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type Limits } from '../../limits.ts';
+import { EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState, removeState } from '../../unspent/diskLedger.ts';
 import { DamagedStateError } from '../../unspent/readChecked.ts';
 import type { Heights } from '../heightRange.ts';
-import type { PullOptions, PullResult } from '../pullBlocks.ts';
-import { listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
+import { STATE_FOLDER } from '../pulledFiles.ts';
+import type { PullOptions, PullResult } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
 import { checkNetwork, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
 import { areUnchecked, type Check, checkOutputs } from './checkOutputs.ts';
@@ -31,7 +33,6 @@ import { hash256 } from './hash256.ts';
 import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
 import { RowFiles } from './rowFiles.ts';
-import { checkNewestRunes, lastWhole } from './runeFiles.ts';
 
 /** Longest time between two commits, in milliseconds. */
 const MS_PER_COMMIT = 60_000;
@@ -66,9 +67,10 @@ export class NodePull {
     private readonly network: Network,
     private readonly ledger: DiskLedger,
     private readonly rows: RowFiles,
+    index: FolderIndex | undefined,
     private readonly log: Log,
   ) {
-    this.#folder = new NodeFolder(options.folder, ledger, rows);
+    this.#folder = new NodeFolder(options.folder, index, ledger, rows);
     this.#blocks = new CheckedBlocks(node, network, ledger, options.isInvented === true ? undefined : network.firstHash);
   }
 
@@ -98,21 +100,19 @@ export class NodePull {
     const network = NETWORKS[chain.network];
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
-    const rows = new RowFiles(folder, limits, store);
-    let found = readState(state);
-    if (found === undefined && listPulledFiles(folder).length > 0) {
-      await continueRows({ folder, network, chain, confirmations, check, limits }, node, rows, store, log, progress);
-      found = readState(state);
+    const rows = new RowFiles(folder, store);
+    let [index, found] = [readIndex(folder), readState(state)];
+    if (found === undefined && index !== undefined && index.files.length > 0) {
+      await continueRows({ folder, index, network, chain, confirmations, check, limits }, node, rows, store, log, progress);
+      [index, found] = [readIndex(folder), readState(state)];
     }
     checkNetwork(found?.network, chain, node.name, folder);
     const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
-    const runes = await knownRunes(folder, limits, store);
+    const runes = await knownRunes(folder, index ?? EMPTY_INDEX, limits, store);
     const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
-    const pull = new NodePull(options, node, network, ledger, rows, log);
+    const pull = new NodePull(options, node, network, ledger, rows, index, log);
     try {
       pull.#folder.check();
-      checkNewestRunes(runes.length, folder, limits);
-      if (runes.some((rune) => rune.height > ledger.height)) rows.expectOldRunes();
     } catch (error) {
       ledger.close();
       throw error;
@@ -229,7 +229,7 @@ export class NodePull {
         this.#index(checked);
         progress.show(height - begin + 1, last - begin + 1, 'blocks');
         if (height < unit.last) continue;
-        if (unit.last >= this.ledger.rowsFrom) await this.rows.endFile(unit);
+        await this.rows.endFile(unit);
         unit = this.#unitOf(height + 1, begin, settled);
         const isDue =
           this.ledger.isSyncDue ||
@@ -279,14 +279,16 @@ export class NodePull {
   }
 
   /**
-   * Moves all finished files to their paths, then writes the ledger to disk. `before` is the height of the last commit.
+   * Adds all finished files to the index, then writes the ledger to disk. `before` is the height of the last commit.
    */
   async #commit(before: number): Promise<void> {
-    for (const { bytes, rows } of await this.rows.putInPlace(before, lastWhole(this.#settled))) {
-      this.#totals.bytes += bytes;
-      this.#totals.records += rows;
-    }
+    const made = await this.rows.finished();
+    this.#folder.add(made);
     this.ledger.sync();
+    for (const { files, runes } of made) {
+      this.#totals.bytes += (files?.bytes ?? 0) + (runes?.bytes ?? 0);
+      this.#totals.records += files?.rows ?? 0;
+    }
     this.#totals.blocks += this.ledger.height - before;
   }
 
@@ -314,11 +316,10 @@ export class NodePull {
   }
 
   /**
-   * Removes rows of blocks that are no longer wanted and runes of replaced blocks. Joins the files of settled blocks.
+   * Removes rows of blocks that are no longer wanted. Joins the files of settled blocks.
    */
   async #tidy(): Promise<void> {
     const { from } = this.options.wanted;
-    await this.rows.putInPlace(this.ledger.height, lastWhole(this.#settled));
     const first = typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0;
     await this.#folder.tidy(first, this.#settled);
   }

@@ -1,38 +1,41 @@
-/** Reads the table of runes in the folder `pulled`, for the ledger. */
-import { existsSync } from 'node:fs';
+/** Reads the runes in the folder `pulled`, for the ledger. */
 import { join } from 'node:path';
+import { type FolderIndex, rowsName } from '../../contract/rowsSchemas.ts';
+import { readFiles } from '../../duckdb/readFilesSql.ts';
 import { type Store, text } from '../../duckdb/store.ts';
-import { BuildError, InputError, messageOf } from '../../errors.ts';
+import { BuildError, messageOf } from '../../errors.ts';
 import { countCrossing, type WorkLimits } from '../../limits.ts';
+import { checkFile, lost } from '../../rows/rowsFolder.ts';
 import { nameNumber } from '../../runes/name.ts';
 import { runeId } from '../../runes/runeId.ts';
 import type { Terms } from '../../runes/runestone.ts';
 import type { KnownRune } from '../../unspent/diskLedger.ts';
-import { checkDigest, NEWEST_RUNES_FILE, RUNES_FILE, readRunes } from '../pulledFiles.ts';
 
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'];
 
-/** Returns the runes, ascending by number, or none if there is no table. Throws an InputError for a damaged table. */
-export async function knownRunes(folder: string, limits: Pick<WorkLimits, 'runesPerText'>, store: Store): Promise<KnownRune[]> {
-  const paths = [RUNES_FILE, NEWEST_RUNES_FILE].map((name) => join(folder, name)).filter((path) => existsSync(path));
-  if (!paths.includes(join(folder, RUNES_FILE))) return [];
-  let path = '';
+/** Returns the runes of an index, ascending by number. Throws an InputError for a damaged file. */
+export async function knownRunes(
+  folder: string,
+  { runes: files }: Pick<FolderIndex, 'runes'>,
+  limits: Pick<WorkLimits, 'runesPerText'>,
+  store: Store,
+): Promise<KnownRune[]> {
+  if (files.length === 0) return [];
+  for (const file of files) await checkFile(folder, 'runes', file);
+  const paths = files.map((file) => join(folder, rowsName('runes', file)));
   try {
-    for (path of paths) await checkDigest(path);
     const columns = ['id', 'name', 'block_height', ...TERMS.map((term) => `terms_${term}`)];
     const texts = await store.rows(
       `SELECT string_agg(concat_ws(' ', ${columns.map((column) => `coalesce(${column}::VARCHAR, '')`).join(', ')}), chr(10) ORDER BY number) AS runes
-       FROM (${readRunes(folder)}) GROUP BY number // ${limits.runesPerText} ORDER BY number // ${limits.runesPerText}`,
+       FROM ${readFiles('parquet', paths)} GROUP BY number // ${limits.runesPerText} ORDER BY number // ${limits.runesPerText}`,
       { runes: text },
     );
     if (texts.length > 1) countCrossing('runesPerText');
     return texts.flatMap(({ runes }) => runes.split('\n').map(parseRune));
   } catch (error) {
-    // A BuildError means that memory or open files are used up, not that the table is damaged.
+    // A BuildError means that memory or open files are used up, not that a file is damaged.
     if (error instanceof BuildError) throw error;
-    throw new InputError(`${path} cannot be read: ${messageOf(error)}`, [
-      `Restore it from a copy, or remove ${folder}: the next pull reads all blocks again.`,
-    ]);
+    throw lost(`the runes in ${folder} cannot be read: ${messageOf(error)}`, folder);
   }
 }
 

@@ -1,130 +1,122 @@
 /**
- * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Moves the
- * temporary files to their paths together, the table of runes first, so that a build finds the runes of all rows.
+ * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and of runes. They count once the
+ * index names them.
  */
-import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { syncFolder } from '../../disk/sync.ts';
+import { join } from 'node:path';
+import { type Kind, type RowFile, rowsName } from '../../contract/rowsSchemas.ts';
 import { firstLineOf, isDiskFailure, isDiskFull } from '../../duckdb/duckdbErrors.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
-import type { Store } from '../../duckdb/store.ts';
-import { CliError, codeOf, messageOf } from '../../errors.ts';
-import { NODE_LEDGER } from '../../rows/rowsForm.ts';
+import { int, type Store } from '../../duckdb/store.ts';
+import { CliError } from '../../errors.ts';
+import { checkFile, placeFile } from '../../rows/rowsFolder.ts';
+import { HEIGHTS_PER_FILE, hundredOf, NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
 import { CsvFile } from '../csvFile.ts';
 import type { Heights } from '../heightRange.ts';
 import { type CsvRows, writeParquet } from '../parquetFile.ts';
-import { checkDigest, ledgerFile, type PulledFile } from '../pulledFiles.ts';
-import { putInPlace, removeWorkFiles, writeError } from '../writePulled.ts';
-import { lost } from './checkFolder.ts';
-import { RuneFiles } from './runeFiles.ts';
+import { removeWorkFiles, writeError } from '../writePulled.ts';
 
+const FORMS = { files: NODE_LEDGER, runes: RUNES } as const;
 const LEDGER_COLUMNS = NODE_LEDGER.fields.map(({ column }) => column as keyof LedgerRow);
+const RUNE_COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 
 /** Maximum number of files that are being converted to Parquet or wait for it. With more, `endFile` waits. */
 const MOST_WAITING = 3;
 
-/** Converted file that was not moved to its path yet. */
-interface Made extends Heights {
-  readonly temporary: string;
-  readonly rows: number;
-  readonly bytes: number;
-}
+/** New files of a range of blocks. */
+export type Made = { readonly [kind in Kind]?: RowFile };
 
 export class RowFiles {
   readonly #folder: string;
   readonly #store: Store;
   #ledger: CsvFile<keyof LedgerRow>;
-  readonly #runes: RuneFiles;
+  #runes: CsvFile<keyof RuneRow>;
   /** Conversions that have begun, in order. */
   #making: Promise<Made>[] = [];
-  constructor(folder: string, limits: RuneFiles['limits'], store: Store) {
+
+  constructor(folder: string, store: Store) {
     this.#folder = folder;
     this.#store = store;
-    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
-    this.#runes = new RuneFiles(folder, limits, store, (rows) => this.#write(rows));
+    this.#ledger = new CsvFile(folder, LEDGER_COLUMNS);
+    this.#runes = new CsvFile(folder, RUNE_COLUMNS);
   }
 
   addRow(row: LedgerRow): void {
     this.#ledger.addLine(lineOf(row));
   }
 
-  /** Makes the next `putInPlace` remove runes of blocks above the ledger's height. */
-  expectOldRunes(): void {
-    this.#runes.hasOld = true;
-  }
-
   addRune(row: RuneRow): void {
     this.#runes.add(row);
   }
 
-  /**
-   * Begins to convert the rows that were added since the last call. Their file is named after `heights`, the blocks of
-   * these rows. Waits if too many files are being converted.
-   */
+  /** Begins to convert the rows and runes of these blocks. Waits if too many files are being converted. */
   async endFile(heights: Heights): Promise<void> {
-    const ledger = this.#ledger;
-    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
-    const making = this.#write({ csv: ledger.end(), ...NODE_LEDGER }).then(async (temporary) => {
-      ledger.drop();
-      return { ...heights, temporary, rows: ledger.rows, bytes: (await stat(temporary)).size };
-    });
+    const [ledger, runes] = [this.#ledger, this.#runes];
+    this.#begin();
+    const making = (async () => ({
+      ...(await this.#convert('files', ledger, heights)),
+      ...(await this.#convert('runes', runes, heights)),
+    }))();
     // A later `await` of this promise throws its error. Until then, the error must not count as an unhandled rejection.
     making.catch(() => undefined);
     this.#making.push(making);
     await this.#making.at(-MOST_WAITING);
   }
 
-  /**
-   * Moves all files to their paths. Adds the new runes to the table of runes, and removes runes of blocks above
-   * `known`, which a killed pull or a reorganisation left behind. `settled` is a result of lastWhole() (runeFiles.ts).
-   */
-  async putInPlace(known: number, settled: number): Promise<readonly Made[]> {
-    const made = await Promise.all(this.#making.splice(0));
-    await this.#runes.putInPlace(known, settled);
-    for (const { temporary, first, last } of made) await putInPlace(this.#folder, temporary, ledgerFile(first, last));
-    this.#syncFolders(made);
-    return made;
+  /** Resolves to the files of all blocks since the last call, when they are in the folder. */
+  finished(): Promise<Made[]> {
+    return Promise.all(this.#making.splice(0));
   }
 
-  /** Drops all rows and runes that were not moved to their paths. */
+  /** Drops all rows and runes since the last call of `finished`. */
   async discard(): Promise<void> {
     await Promise.allSettled(this.#making.splice(0));
-    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
-    this.#runes.discard();
+    this.#begin();
     removeWorkFiles(this.#folder);
   }
 
-  /** Joins files of ledger rows into one file of these blocks. Throws an InputError if a file is damaged. */
-  async join(files: readonly PulledFile[], heights: Heights): Promise<void> {
-    const paths = files.map(({ path }) => join(this.#folder, path));
-    // Checks the parts, because the new checksum of the joined file would hide damage in them.
-    for (const path of paths) await this.#check(path);
-    const more = `FROM ${readFiles('parquet', paths)}`;
-    const temporary = await this.#write({ csv: undefined, ...NODE_LEDGER, more });
-    await putInPlace(this.#folder, temporary, ledgerFile(heights.first, heights.last));
-    this.#syncFolders([heights]);
+  /** Joins files into one file of these blocks. Throws an InputError if a file is damaged. */
+  async join(kind: Kind, files: readonly RowFile[], heights: Heights): Promise<RowFile> {
+    return this.#write(kind, { csv: undefined, more: `FROM ${await this.#checked(kind, files)}` }, heights);
   }
 
-  async #check(path: string): Promise<void> {
-    try {
-      await checkDigest(path);
-    } catch (error) {
-      throw codeOf(error) === undefined ? lost(`${path} cannot be read: ${messageOf(error)}`, this.#folder) : error;
+  /** Writes files of runes again, with a file for each hundred blocks. Throws an InputError if a file is damaged. */
+  async divideRunes(files: readonly RowFile[]): Promise<RowFile[]> {
+    const runes = `FROM (SELECT DISTINCT * FROM ${await this.#checked('runes', files)})`;
+    const divided: RowFile[] = [];
+    const hundreds = `SELECT DISTINCT block_height - block_height % ${HEIGHTS_PER_FILE} AS first ${runes} ORDER BY first`;
+    for (const { first } of await this.#store.rows(hundreds, { first: int })) {
+      const heights = hundredOf(first);
+      const more = `${runes} WHERE block_height BETWEEN ${heights.first} AND ${heights.last}`;
+      divided.push(await this.#write('runes', { csv: undefined, more }, heights));
     }
+    return divided;
   }
 
-  /**
-   * Syncs the folders of the table of runes and of these files, before the ledger on disk claims that the files exist.
-   */
-  #syncFolders(files: readonly Heights[]): void {
-    const folders = new Set(['.', ...files.map(({ first, last }) => dirname(ledgerFile(first, last)))]);
-    for (const folder of folders) syncFolder(join(this.#folder, folder));
+  /** Returns SQL of the rows of files. Checks the files, because new files would hide damage in them. */
+  async #checked(kind: Kind, files: readonly RowFile[]): Promise<string> {
+    for (const file of files) await checkFile(this.#folder, kind, file);
+    return readFiles(
+      'parquet',
+      files.map((file) => join(this.#folder, rowsName(kind, file))),
+    );
   }
 
-  async #write(rows: CsvRows): Promise<string> {
+  #begin(): void {
+    [this.#ledger, this.#runes] = [new CsvFile(this.#folder, LEDGER_COLUMNS), new CsvFile(this.#folder, RUNE_COLUMNS)];
+  }
+
+  async #convert(kind: Kind, rows: CsvFile<string>, heights: Heights): Promise<Made> {
+    if (rows.rows === 0) return {};
+    const file = await this.#write(kind, { csv: rows.end() }, heights);
+    rows.drop();
+    return { [kind]: file };
+  }
+
+  async #write(kind: Kind, rows: Omit<CsvRows, 'form'>, heights: Heights): Promise<RowFile> {
     try {
-      return await writeParquet(this.#folder, rows, this.#store);
+      const { path, ...content } = await writeParquet(this.#folder, { ...rows, form: FORMS[kind] }, this.#store);
+      return await placeFile(this.#folder, path, kind, heights, content);
     } catch (error) {
       if (error instanceof CliError && !isDiskFull(error) && !isDiskFailure(error)) throw error;
       throw writeError(this.#folder, new Error(firstLineOf(error)));

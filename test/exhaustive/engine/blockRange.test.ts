@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { literal } from '../../../src/duckdb/store.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { run } from '../../support/cli.ts';
+import { indexWith } from '../../support/nodeRows.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 
 /** Returns the recorded rows, except those of the block with 5,000 records, which would take most of the time. */
@@ -126,7 +127,7 @@ describe('a build of the last blocks', () => {
       [9, 9],
     ]);
     expect(await heightsOf(work, '--blocks=-1..')).toEqual([[9, 9]]);
-    writeFiles(work, { 'input/blocks.json': '{"sources":[{"rules":"ord","blocks":[[5,10]]}]}' });
+    writeFiles(work, { 'input/index.json': indexWith({ sources: [{ rules: 'ord', blocks: [[5, 10]] }] }) });
     expect(await heightsOf(work, '--blocks', '-2..')).toEqual([[9, 9]]);
     writeFiles(work, { 'input/b.ndjson': blocks(11, 12) });
     expect(await heightsOf(work, '--blocks', '-2..')).toEqual([[11, 12]]);

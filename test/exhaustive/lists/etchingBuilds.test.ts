@@ -13,7 +13,7 @@ import { VerificationError } from '../../../src/verify/findings.ts';
 import { MANIFEST, putFile } from '../../support/archives.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { limitsWith } from '../../support/limits.ts';
-import { exportOf, rowsWithoutAddress } from '../../support/nodeRows.ts';
+import { exportOf, indexWith, rowsWithoutAddress } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
 import { hex } from '../../support/records.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
@@ -174,8 +174,8 @@ describe('data', () => {
       true,
     ],
   ])('whose sources %s', async (_, blocks, hasCounts) => {
-    const sources = JSON.stringify({ sources: [{ rules: 'bitcoin-indexer', blocks }] });
-    const { manifest } = await mirrorOf({ 'a.csv': ledger(ROWS), 'runes.csv': runes(...BOTH), 'blocks.json': sources });
+    const sources = indexWith({ sources: [{ rules: 'bitcoin-indexer', blocks }] });
+    const { manifest } = await mirrorOf({ 'a.csv': ledger(ROWS), 'runes.csv': runes(...BOTH), 'index.json': sources });
     expect(manifest.lists?.etchings).toEqual({ total: 2, ...(hasCounts ? { counts: true } : {}) });
   });
 });
@@ -312,7 +312,7 @@ describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
     await check(out);
     await forge(out, { lines: replaced(from, to) });
     const error = await check(out).catch((caught: unknown) => caught);
-    expect((error as VerificationError).details).toContainEqual(expect.stringMatching(/runes-.*: its rune 1:1 differs from the etching/));
+    expect((error as VerificationError).details).toContainEqual(expect.stringMatching(/index-.*: its rune 1:1 differs from the etching/));
   });
 
   it('finds another symbol in an older version of an etching', async () => {

@@ -1,11 +1,11 @@
 /** Tests published rows: their files, their list, and verification. rowsBuilds.test.ts tests incremental builds. */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rowsIndex } from '../../../src/contract/rowsSchemas.ts';
+import { folderIndex, namesOf, rowsIndex } from '../../../src/contract/rowsSchemas.ts';
 import { int, literal, Store } from '../../../src/duckdb/store.ts';
-import { MANIFEST_PATH, rowFilePath, rowRunesPath } from '../../../src/pages/filePaths.ts';
+import { MANIFEST_PATH, rowFilePath } from '../../../src/pages/filePaths.ts';
 import { DIALECTS, LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { NODE_LEDGER, RUNES } from '../../../src/rows/rowsForm.ts';
 import { rowsIndexFile } from '../../../src/rows/rowsIndex.ts';
@@ -51,8 +51,9 @@ describe('published rows', () => {
       expect([file.rows, file.digest]).toEqual([expected.length, sha256(cells(expected, columnsOf(NODE_LEDGER)))]);
       expect(await rowsOf(`FROM '${path}'`, store)).toEqual(expected);
     }
-    const runes = await rowsOf(`FROM '${join(out, rowRunesPath(index.runes.sha256))}'`, store);
-    expect([index.runes.rows, index.runes.digest]).toEqual([runes.length, sha256(cells(runes, columnsOf(RUNES)))]);
+    const [file] = index.runes;
+    const runes = await rowsOf(`FROM '${join(out, rowFilePath(file!.first, file!.last, file!.sha256, true))}'`, store);
+    expect([file?.rows, file?.digest]).toEqual([runes.length, sha256(cells(runes, columnsOf(RUNES)))]);
     expect(Object.keys(published(out))).toHaveLength(index.files.length + 2);
     await check(out);
     // A build must accept a copy of the folder `rows` as its input.
@@ -95,31 +96,29 @@ describe('published rows', () => {
     await check(join(folder, 'odd-out'));
   });
 
-  it('are copies of the files that a pull from a node wrote, and equal rows written by other means', async () => {
+  it('are the files that a pull from a node wrote, with its index, and equal rows written by other means in other files', async () => {
     const [to, out, other] = [temporaryFolder(), join(temporaryFolder(), 'out'), join(temporaryFolder(), 'out')];
     const node = await FakeNode.start(chain, { network: 'regtest' });
     await testPull(`core:${node.url}`, to, { confirmations: 100 });
     await node.close();
-    await testBuild(out, { inputs: [to], parquet: true });
-    // With 100 confirmations, the pull has settled only the first hundred blocks, so only their file is a copy. The
-    // pull's table of runes is not copied, because it lacks symbols, which builds add.
-    const [first, second] = ['0-99', '100-199'].map(
-      (range) => Object.keys(published(out)).find((path) => path.startsWith(`rows/${range}-`)) ?? '',
-    );
-    expect(readFileSync(join(out, first ?? '')).equals(readFileSync(join(to, 'pulled/0/0-99.parquet')))).toBe(true);
-    expect([existsSync(join(out, second ?? '')), existsSync(join(to, 'pulled/0/100-199.parquet'))]).toEqual([true, false]);
+    const pulled = join(to, 'pulled');
+    const { manifest } = await testBuild(out, { inputs: [to], parquet: true });
+    const own = folderIndex.parse(JSON.parse(readFileSync(join(pulled, 'index.json'), 'utf8')));
+    expect(indexOf(out)).toEqual(own);
+    for (const name of namesOf(own)) expect(statSync(join(out, 'rows', name)).ino).toBe(statSync(join(pulled, name)).ino);
+    expect(Object.keys(published(out)).sort()).toEqual([manifest.rows?.index, ...namesOf(own).map((name) => `rows/${name}`)].sort());
+    await check(out);
     const { input } = await built();
-    // Copies the pull's list of blocks, which also has the hashes of lower blocks.
-    cpSync(join(to, 'pulled/blocks.json'), join(input, 'blocks.json'));
     await testBuild(other, { inputs: [input], parquet: true });
-    expect(published(out)).toEqual(published(other));
-    // The range starts and ends in the middle of input files, so the build writes new files instead of copying them.
+    const rowsIn = (folder: string) => rowsOf(`FROM '${folder}/rows/*-*-????????????????.parquet' ORDER BY ALL`, store);
+    expect(await rowsIn(other)).toEqual(await rowsIn(out));
+    // The range starts and ends in the middle of input files, so the build writes new files instead of linking them.
     await testBuild(out, { inputs: [to], parquet: true, blocks: { from: 50, to: 120 } });
     await check(out);
-    const { low, high } = await store.row(`SELECT min(block_height) AS low, max(block_height) AS high FROM '${out}/rows/*-*-*.parquet'`, {
-      low: int,
-      high: int,
-    });
+    const { low, high } = await store.row(
+      `SELECT min(block_height) AS low, max(block_height) AS high FROM '${out}/rows/*-*-????????????????.parquet'`,
+      { low: int, high: int },
+    );
     expect([low >= 50, high <= 120]).toEqual([true, true]);
   });
 
@@ -276,14 +275,14 @@ describe('verification', () => {
   });
 
   const some = (out: string, begin: string) =>
-    join(out, Object.keys(published(out)).find((path) => path.startsWith(`rows/${begin}`)) ?? '');
+    join(out, Object.keys(published(out)).find((path) => path.startsWith('rows/') && path.includes(begin)) ?? '');
   it.each<[string, (out: string) => void, RegExp]>([
-    ['a file that is gone', (out) => rmSync(some(out, '100-')), /100-199-.* is missing/],
-    ['a file that is none', (out) => writeFileSync(some(out, '100-'), 'PAR1'), /rows\/.*: /],
-    ['runes that are gone', (out) => rmSync(some(out, 'runes-')), /rows\/runes-.* is missing/],
-    ['damage', (out) => writeFileSync(some(out, '100-'), readFileSync(some(out, '100-')).fill(0, 900, 1200)), /rows\/(?:index|100-199)-/],
-    ['another list', (out) => writeFileSync(some(out, 'index-'), '{}'), /rows\/index-.*:/],
-    ['a list that is gone', (out) => rmSync(some(out, 'index-')), /rows\/index-/],
+    ['a file that is gone', (out) => rmSync(some(out, '/100-')), /100-199-.* is missing/],
+    ['a file that is none', (out) => writeFileSync(some(out, '/100-'), 'PAR1'), /rows\/.*: /],
+    ['runes that are gone', (out) => rmSync(some(out, '.runes.')), /rows\/.*runes.* is missing/],
+    ['damage', (out) => writeFileSync(some(out, '/100-'), readFileSync(some(out, '/100-')).fill(0, 900, 1200)), /rows\/(?:index|100-199)-/],
+    ['another list', (out) => writeFileSync(some(out, '/index-'), '{}'), /rows\/index-.*:/],
+    ['a list that is gone', (out) => rmSync(some(out, '/index-')), /rows\/index-/],
     [
       'a list without a file',
       (out) => replaceIndex(out, { ...indexOf(out), files: indexOf(out).files.slice(1) }),
@@ -297,7 +296,7 @@ describe('verification', () => {
     ['other sources', (out) => replaceIndex(out, { ...indexOf(out), sources: [] }), /is not the list that a build makes/],
     [
       'a file too many',
-      (out) => cpSync(some(out, '100-'), join(out, 'rows/700-799-0123456789abcdef.parquet')),
+      (out) => cpSync(some(out, '/100-'), join(out, 'rows/700-799-0123456789abcdef.parquet')),
       /^rows\/700.* is not part of this build$/,
     ],
     [

@@ -11,6 +11,7 @@ import { manifest as manifestSchema } from '../../../src/contract/schemas.ts';
 import { blocksFile, joinSources, type Sources } from '../../../src/contract/sources.ts';
 import { CONFORMANCE_INPUTS, failedBuild, RecordingLog, temporaryFolder, testBuild } from '../../support/build.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
+import { indexWith } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
 import { testPull } from '../../support/pull.ts';
 import { extended } from '../../support/runeChains.ts';
@@ -51,8 +52,6 @@ it('joined lists give each height the rules of the first list that has it', () =
 });
 
 it('the network is a known one in every list and manifest, whatever text a stranger writes', () => {
-  const hash = 'a'.repeat(64);
-  const file = { rows: 1, bytes: 1, sha256: hash, digest: hash };
   const known = ['main', 'signet', 'testnet4', 'regtest'];
   const texts = fc.oneof(fc.string(), fc.constantFrom(...known, '', '-', 'MAIN', 'main ', 'main\n', 'test', 'toString', '__proto__'));
   fc.assert(
@@ -61,7 +60,7 @@ it('the network is a known one in every list and manifest, whatever text a stran
       const found = manifestSchema.safeParse({ network }).error?.issues.some(({ path }) => path.join('.') === 'network');
       const accepted = [
         blocksFile.safeParse(list).success,
-        rowsIndex.safeParse({ ...list, spent: true, runes: file, files: [] }).success,
+        rowsIndex.safeParse({ version: 1, ...list, spent: true, runes: [], files: [] }).success,
         !found,
       ];
       expect(accepted).toEqual(Array.from({ length: 3 }, () => known.includes(network)));
@@ -72,14 +71,14 @@ it('the network is a known one in every list and manifest, whatever text a stran
 describe('a build', () => {
   const inputWith = (text: string) => {
     const folder = temporaryFolder();
-    writeFileSync(join(folder, 'blocks.json'), text);
+    writeFileSync(join(folder, 'index.json'), text);
     return folder;
   };
 
   it('reports in manifest and summary which blocks were read, even if only that changes', async () => {
     const out = join(temporaryFolder(), 'dist');
     const read = (last: number) =>
-      `${JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840000, last]] }], tip: { height: last, hash: 'a'.repeat(64) } })}\n`;
+      indexWith({ sources: [{ rules: 'ord', blocks: [[840000, last]] }], tip: { height: last, hash: 'a'.repeat(64) } });
     const folder = inputWith(read(850000));
     const inputs = [...CONFORMANCE_INPUTS, folder];
     const log = new RecordingLog();
@@ -87,7 +86,7 @@ describe('a build', () => {
     expect(manifest.sources).toEqual([{ rules: 'ord', blocks: [[840000, 850000]] }]);
     expect(log.summaryRows.get('source')).toBe("Bitcoin Core by ord's rules (blocks 840000..850000)");
     expect((await testBuild(out, { inputs })).wasFull).toBe(false);
-    writeFileSync(join(folder, 'blocks.json'), read(850001));
+    writeFileSync(join(folder, 'index.json'), read(850001));
     await testBuild(out, { inputs });
     expect(JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')).sources[0].blocks).toEqual([[840000, 850001]]);
     // The range ends with blocks without records, whose hashes no file has.
@@ -105,13 +104,13 @@ describe('a build', () => {
     '{"sources":[{"rules":"ord","blocks":[[1,2]]}],"network":"main\\ntime 2000-01-01T00:00:00Z"}',
   ])('refuses a damaged list: %s', async (text) => {
     const error = await failedBuild(join(temporaryFolder(), 'dist'), { inputs: [...CONFORMANCE_INPUTS, inputWith(text)] });
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/blocks\.json (?:is damaged|is broken)/)]);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/index\.json (?:is damaged|is broken)/)]);
   });
 
   describe('of two pulls that overlap', () => {
     const [low, old, tip] = ['a', 'b', 'c'].map((digit) => digit.repeat(64));
     const list = (height: number, hash: unknown, ends: object) =>
-      JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840000, height]] }], tip: { height, hash }, ends });
+      indexWith({ sources: [{ rules: 'ord', blocks: [[840000, height]] }], tip: { height, hash }, ends });
     const ends = [
       { height: 849_999, hash: low },
       { height: 850_000, hash: tip },
@@ -149,12 +148,12 @@ describe('a build', () => {
       { height: tip?.height, hash: 'f'.repeat(64) },
       { height: 900_000, hash: tip?.hash },
     ]) {
-      const text = JSON.stringify({ sources: [{ rules: 'ord', blocks: [[840_000, 900_000]] }], tip: old, ends: [old] });
+      const text = indexWith({ sources: [{ rules: 'ord', blocks: [[840_000, 900_000]] }], tip: old, ends: [old] });
       const log = new RecordingLog();
       const { manifest } = await testBuild(out, { inputs: [...CONFORMANCE_INPUTS, inputWith(text)], log });
       expect(manifest.tip).toEqual(tip);
       expect(log.notices).toContainEqual(
-        expect.stringContaining(`blocks.json is older than the records: its last block, ${old.height} (${old.hash}), was replaced`),
+        expect.stringContaining(`the index of rows is older than the records: its last block, ${old.height} (${old.hash}), was replaced`),
       );
       expect(readFileSync(join(out, 'runes/v1/changes/index.json'), 'utf8')).not.toMatch(/"height":900000|f{64}/);
     }
@@ -162,7 +161,7 @@ describe('a build', () => {
 
   it('reads a list that another program formatted again', async () => {
     const list = { sources: [{ rules: 'ord', blocks: [[840_000, 850_000]] }], tip: { height: 850_000, hash: 'a'.repeat(64) } };
-    const inputs = [...CONFORMANCE_INPUTS, inputWith(`\uFEFF${JSON.stringify(list, null, 2)}`)];
+    const inputs = [...CONFORMANCE_INPUTS, inputWith(`\uFEFF${JSON.stringify(JSON.parse(indexWith(list)), null, 2)}`)];
     const { manifest } = await testBuild(join(temporaryFolder(), 'dist'), { inputs });
     expect([manifest.sources, manifest.tip?.height]).toEqual([list.sources, 850_000]);
   });
@@ -187,7 +186,7 @@ describe('a build', () => {
     } finally {
       await server.close();
     }
-    writeFileSync(join(to, 'pulled/blocks.json'), '[]');
+    writeFileSync(join(to, 'pulled/index.json'), '[]');
     expect((await failedBuild(out, { inputs: [to] })).message).toContain('has no activity records');
   });
 });
@@ -201,7 +200,7 @@ it('a mirror of a mirror has the sources of the first mirror', async () => {
   } finally {
     await node.close();
   }
-  const first = await testBuild(out, { inputs: [to] });
+  const first = await testBuild(out, { inputs: [to], parquet: true });
   const server = await startServer(out);
   try {
     await testPull(`http://127.0.0.1:${server.port}`, second, { wanted: { from: 0, to: undefined } });
@@ -212,5 +211,5 @@ it('a mirror of a mirror has the sources of the first mirror', async () => {
   expect(manifest.digest).toBe(first.manifest.digest);
   // Empty blocks have no file, but the source lists them, because the pull has read them.
   expect(manifest.blocks).toBeLessThan(29);
-  expect(manifest.sources).toEqual([{ rules: 'ord', blocks: [[manifest.heights[0]?.[0], manifest.tip?.height]] }]);
+  expect(manifest.sources).toEqual([{ rules: 'ord', blocks: [[0, 29]] }]);
 });

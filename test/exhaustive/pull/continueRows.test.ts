@@ -1,10 +1,12 @@
 /** Tests pulls from a node that continue the rows of a mirror, or make a lost ledger again from their own rows. */
-import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type FolderIndex, indexText, rowsName } from '../../../src/contract/rowsSchemas.ts';
 import { readFiles } from '../../../src/duckdb/readFilesSql.ts';
 import { Store } from '../../../src/duckdb/store.ts';
 import { ChosenOutputs } from '../../../src/pull/node/checkOutputs.ts';
+import { placeFile } from '../../../src/rows/rowsFolder.ts';
 import { copyTable, NODE_LEDGER } from '../../../src/rows/rowsForm.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../../support/build.ts';
 import { type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
@@ -30,7 +32,7 @@ const CHAIN = (() => {
 })();
 /** Number of blocks of the mirror, and the block up to which pulls take its rows: the last that ends a file. */
 const [LENGTH, BASE] = [230, 199];
-const limits = limitsWith({ sortedAtOnce: 60, checkedOutputs: 9, runesTogether: 5 });
+const limits = limitsWith({ sortedAtOnce: 60, checkedOutputs: 9 });
 const confirmations = 12;
 
 let node: FakeNode;
@@ -62,6 +64,10 @@ const failed = (options: TestPull = {}) => failedPull(`core:${node.url}`, to, { 
 const rowsOf = (chain: readonly FakeBlock[]) => memoryRows(memoryOf(chain));
 const outputsAsked = () => node.calls.filter((call) => call.includes('getutxos')).flatMap((call) => call.match(/[0-9a-f]{64}-[0-9]+/g)!);
 const ledger = () => join(to, 'pulled/.state');
+const indexIn = (input: string): FolderIndex => JSON.parse(readFileSync(join(input, 'pulled/index.json'), 'utf8'));
+const writeIndex = (index: FolderIndex) => writeFileSync(join(to, 'pulled/index.json'), indexText(index));
+/** Returns the pulled files and the index without the names of mirrors. */
+const filesOf = (input: string) => ({ ...pulledTree(input), 'index.json': { ...indexIn(input), mirrors: undefined } });
 
 describe('a pull from a node that continues rows', () => {
   it('equals a pull that read all blocks, with a pruned node, through new blocks and reorganisations', async () => {
@@ -80,10 +86,23 @@ describe('a pull from a node that continues rows', () => {
       await pull(all, { confirmations: 100 });
       expect(await pulledRows(to)).toEqual(rowsOf(chain));
     }
-    expect(pulledTree(to)).toEqual(pulledTree(all));
+    expect(filesOf(to)).toEqual(filesOf(all));
     const builds = await Promise.all([to, all].map((input) => testBuild(join(input, 'dist'), { inputs: [join(input, 'pulled')] })));
     expect(builds[0]?.manifest).toEqual(builds[1]?.manifest);
     expect(tree(join(to, 'dist'))).toEqual(tree(join(all, 'dist')));
+  });
+
+  it('continues rows of a mirror that has all runes in one file', async () => {
+    const out = join(temporaryFolder(), 'dist');
+    await testBuild(out, { inputs: [complete], parquet: true, blocks: { from: 0, to: LENGTH - 1 } });
+    const host = await startPlainFiles(out);
+    rmSync(join(to, 'pulled'), { recursive: true });
+    await testPull(host.base, to);
+    await host.close();
+    const [one, ...others] = indexIn(to).runes;
+    expect([one!.first < 100, one!.last > BASE, others]).toEqual([true, true, []]);
+    await pull(to);
+    expect(filesOf(to)).toEqual(filesOf(complete));
   });
 
   it('chooses random outputs', () => {
@@ -163,7 +182,12 @@ describe('a pull from a node that continues rows', () => {
       () => node.replace(extended(CHAIN.slice(0, 150), 80, random, 6)),
       /has rows of block 1[5-9][0-9] .*, which .* does not have/,
     );
-    for (const name of readdirSync(join(to, 'pulled/0'))) if (/^0-/.test(name)) rmSync(join(to, 'pulled/0', name));
+    const index = indexIn(to);
+    writeIndex({
+      ...index,
+      sources: [{ rules: 'ord', blocks: [[100, LENGTH - 1]] }],
+      files: index.files.filter(({ first }) => first >= 100),
+    });
     const error = await failed();
     expect([error.message, error.details.join()]).toEqual([
       expect.stringMatching(/has rows from block 100 on, but a node can continue only rows from block 0 on/),
@@ -179,14 +203,16 @@ describe('a pull from a node that continues rows', () => {
     const unspent = [...memoryOf(CHAIN.slice(0, LENGTH)).ledger.outputs.keys()];
     const [name = ''] = unspent.filter((one) => one && heightOf(one) < BASE);
     const [column = '', value = ''] = lie.split(' = ');
-    const path = join(to, 'pulled/0', `${heightOf(name) < 100 ? '0-99' : '100-199'}.parquet`);
+    const index = indexIn(to);
+    const file = index.files.find(({ first, last }) => first <= heightOf(name) && heightOf(name) <= last)!;
+    const path = join(to, 'pulled', rowsName('files', file));
     const isIt = `operation = 'receive' AND tx_id || ':' || "output" = '${name}'`;
     const store = await Store.open({ memoryLimit: '700MB', threads: 1, scratch: temporaryFolder() });
     const changed = `SELECT * REPLACE (CASE WHEN ${isIt} THEN ${value} ELSE ${column} END AS ${column}) FROM ${readFiles('parquet', [path])}`;
     await store.run(copyTable(changed, NODE_LEDGER.order, `${path}.new`));
     store.close();
-    renameSync(`${path}.new`, path);
-    rmSync(`${path}.sha256`);
+    const lying = await placeFile(join(to, 'pulled'), `${path}.new`, 'files', file, file);
+    writeIndex({ ...index, files: index.files.map((one) => (one === file ? lying : one)) });
     const error = await failed({ check: 'all' });
     expect([error.exitCode, `${error.message} ${error.details.join(' ')}`]).toEqual([2, expect.stringMatching(message)]);
     // A later pull finds it again.
@@ -202,7 +228,6 @@ describe('a pull from a node that continues rows', () => {
       () => writeFileSync(join(ledger(), 'state.json'), '{}'),
       () => rmSync(sorted()),
       () => writeFileSync(sorted(), readFileSync(sorted()).fill(1, 0, 40)),
-      () => writeFileSync(join(to, 'pulled/blocks.json'), '{}'),
     ];
     for (const damage of damages) {
       damage();
@@ -216,12 +241,12 @@ describe('a pull from a node that continues rows', () => {
         expect(error.message).toMatch(/\.sorted is damaged$/);
         await pull(to, { log });
       }
-      if (damage !== damages.at(-1)) expect(log.infos.map(({ event }) => event)).toContain('continued');
+      expect(log.infos.map(({ event }) => event)).toContain('continued');
       expect(await pulledRows(to)).toEqual(rowsOf(chain));
     }
     expect(
       Object.keys(before)
-        .filter((path) => /^0\/[01]/.test(path))
+        .filter((path) => /^(?:0-99|100-199)-/.test(path))
         .map((path) => pulledTree(to)[path] === before[path]),
     ).not.toContain(false);
   });

@@ -2,17 +2,17 @@
  * Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and pulled folders that someone has
  * changed.
  */
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Store } from '../../../src/duckdb/store.ts';
 import { BuildError } from '../../../src/errors.ts';
 import { LIMITS } from '../../../src/limits.ts';
-import { listOf } from '../../../src/pull/blocksFile.ts';
 import { knownRunes } from '../../../src/pull/node/readPulledRunes.ts';
 import { RowFiles } from '../../../src/pull/node/rowFiles.ts';
 import { WORK_FOLDER } from '../../../src/pull/pulledFiles.ts';
-import { filesBelow, RecordingLog, rowsOf, temporaryFolder } from '../../support/build.ts';
+import { placeFile } from '../../../src/rows/rowsFolder.ts';
+import { failedBuild, RecordingLog, rowsOf, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { type Call, recordSteps, type Step, withFault } from '../../support/ioFaults.ts';
 import { outpointOf } from '../../support/memoryLedger.ts';
@@ -69,10 +69,11 @@ describe('a pull from a node', () => {
     expect(rows).toEqual(memoryRows(memoryOf(CHAIN)));
     expect(result.records).toBe(rows.length);
     expect(rows.length).toBeGreaterThan(500);
-    const files = Object.keys(pulledTree(to)).filter((path) => path.endsWith('.parquet'));
-    expect(files).toHaveLength(2 + 30 + 1);
-    expect(files).toContain('0/100-199.parquet');
-    expect(files).toContain('0/229-229.parquet');
+    const files = rangesIn(to);
+    expect(files.slice(0, 2)).toEqual(['0-99', '100-199']);
+    expect(files.slice(2)).toEqual(
+      [...new Set(memoryOf(CHAIN).rows.map((row) => row.block_height))].filter((h) => h > 199).map((h) => `${h}-${h}`),
+    );
   });
 
   it('writes the same bytes at any pace', async () => {
@@ -105,25 +106,26 @@ describe('a pull from a node', () => {
     node.replace([...CHAIN, ...chainOf(CHAIN.length, [[etching]], CHAIN.at(-1)?.hash)]);
     await pull();
     const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
-    const rows = await rowsOf(`FROM '${join(to, 'pulled/runes.parquet')}' ORDER BY number DESC LIMIT 1`, store);
+    const rows = await rowsOf(`FROM '${join(to, 'pulled/*.runes.parquet')}' ORDER BY number DESC LIMIT 1`, store);
     store.close();
     expect(rows).toMatchObject([{ block_height: CHAIN.length, symbol: String.fromCodePoint(symbol), premine: '100' }]);
   });
 
-  it('leaves no checksum without its file if it ends while it removes files', async () => {
-    node.replace(extended(CHAIN.slice(0, 225), 6, random('a branch after removals')));
+  it('leaves the old folder or the new one if it ends at any step, and no garbage after the next pull', async () => {
+    const branch = extended(CHAIN.slice(0, 225), 6, random('a branch after removals'));
+    const expected = await fresh(branch);
     const pullWithFault = async (failing: number): Promise<Call[]> => {
       rmSync(to, { recursive: true, force: true });
       usePulled();
-      return withFault([join(to, 'pulled/0')], failing, 'EIO', async () => void (await pull().catch(() => undefined)));
+      return withFault([join(to, 'pulled')], failing, 'EIO', async () => void (await pull().catch(() => undefined)));
     };
     const calls = await pullWithFault(-1);
-    const removals = [...calls.entries()].filter(([, call]) => /^rmSync .*\/229-229\.parquet/.test(call)).map(([i]) => i);
-    expect(removals.length).toBeGreaterThan(1);
+    const removals = [...calls.entries()].filter(([, call]) => /^rmSync .*\/22[5-9]-22[5-9]-.*\.parquet/.test(call)).map(([i]) => i);
+    expect(removals.length).toBeGreaterThan(0);
     for (const failing of removals) {
       await pullWithFault(failing);
-      const files = filesBelow(join(to, 'pulled/0'));
-      expect(files.filter((path) => path.endsWith('.sha256') && !files.includes(path.replace(/\.sha256$/, '')))).toEqual([]);
+      await pull();
+      expect(pulledTree(to)).toEqual(expected);
     }
   });
 
@@ -134,26 +136,22 @@ describe('a pull from a node', () => {
         await pull();
       }
       node.replace(CHAIN);
-      expect(existsSync(join(to, 'pulled/0/120-120.parquet'))).toBe(true);
+      expect(rangesIn(to).filter((range) => /^1..-1../.test(range)).length).toBeGreaterThan(20);
     });
 
-    it('joins its files again if an earlier pull ended before it wrote the checksum', async () => {
-      // After a power cut, a file may exist without its content.
-      writeFileSync(join(to, 'pulled/0/100-199.parquet'), 'PAR1PAR1PAR1');
+    it('joins them, and removes what a killed pull has made without an index', async () => {
+      writeFileSync(join(to, `pulled/100-199-${'0'.repeat(16)}.parquet`), 'PAR1PAR1PAR1');
       await pull();
       expect(pulledTree(to)).toEqual(pulledTree(pulled));
     });
 
     it('does not join a file that was damaged after its pull', async () => {
-      // Writes the rows of another block. The file is valid Parquet, so only its checksum reveals the change.
-      const file = (height: number) => join(to, `pulled/0/${height}-${height}.parquet`);
-      const others = Array.from({ length: 80 }, (_, i) => 101 + i);
-      const other = others.find((height) => !readFileSync(file(height)).equals(readFileSync(file(100)))) ?? 0;
-      copyFileSync(file(other), file(100));
+      const path = fileIn(to, rangesIn(to).find((range) => /^1..-1../.test(range)) ?? '');
+      flip(path.slice(join(to, 'pulled/').length))(join(to, 'pulled'));
       const error = await failed();
-      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/100-100\.parquet cannot be read: its SHA-256 differs/)]);
-      expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
-      expect(existsSync(join(to, 'pulled/0/100-199.parquet'))).toBe(false);
+      expect([error.exitCode, error.message]).toEqual([2, `${path} is damaged: its SHA-256 differs from the index`]);
+      expect(error.details.join(' ')).toMatch(/remove .*pulled and pull again/);
+      expect(rangesIn(to)).not.toContain('100-199');
     });
   });
 
@@ -247,19 +245,37 @@ describe('a pull from a node', () => {
   it('keeps only the last blocks if that is wanted', async () => {
     node.replace(CHAIN.slice(0, 150));
     await pull({ wanted: { from: { last: 110 }, to: undefined } });
-    expect(Object.keys(pulledTree(to))).toContain('0/0-99.parquet');
+    expect(rangesIn(to)).toContain('0-99');
     node.replace(CHAIN);
     await pull({ wanted: { from: { last: 110 }, to: undefined } });
     expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 100) }));
   });
 
-  it('refuses blocks of another source', async () => {
+  it('refuses a folder of another source, or of an older version, and gives advice', async () => {
     usePulled();
     rmSync(join(to, 'pulled/.state'), { recursive: true });
-    const path = join(to, 'pulled/blocks.json');
+    const path = join(to, 'pulled/index.json');
     writeFileSync(path, readFileSync(path, 'utf8').replace('"ord"', '"bitcoin-indexer"'));
     const error = await failed();
     expect([error.exitCode, error.message]).toEqual([2, `${join(to, 'pulled')} has blocks of another source`]);
+    rmSync(path);
+    writeFiles(to, { 'pulled/blocks.json': '{"sources":[]}', 'pulled/runes.parquet': '' });
+    for (const old of [await failed(), await failedBuild(join(to, 'out'), { inputs: [to] })]) {
+      expect([old.exitCode, old.message]).toEqual([2, `${join(to, 'pulled')} was written by an older version of this program`]);
+      expect(old.details).toEqual([`Remove ${join(to, 'pulled')} and pull again.`]);
+    }
+  });
+
+  it('writes an index that builds read: they name a file that is gone, and ignore files that it does not name', async () => {
+    usePulled();
+    const before = await testBuild(join(to, 'out'), { inputs: [to] });
+    const path = fileIn(to, '100-199');
+    cpSync(path, path.replace('100-199-', '100-100-'));
+    const again = await testBuild(join(to, 'again'), { inputs: [join(to, 'pulled')] });
+    expect(again.manifest).toEqual(before.manifest);
+    rmSync(path);
+    const error = await failedBuild(join(to, 'out'), { inputs: [join(to, 'pulled')] });
+    expect([error.exitCode, error.message]).toEqual([2, `${path} is missing, but the index of its folder names it`]);
   });
 
   it('refuses a node that has pruned a needed block, before it reads any', async () => {
@@ -280,21 +296,22 @@ describe('a pull from a node', () => {
   });
 
   it.each([
-    ['a file of rows is gone', (folder: string) => rmSync(join(folder, '0/100-199.parquet')), /has no file of block 100/],
+    ['a file of rows is gone', (folder: string) => rmSync(fileIn(dirname(folder), '100-199')), /100-199-.*parquet is missing/],
     [
       'a file of rows is cut off',
-      (folder: string) => writeFileSync(join(folder, '0/100-199.parquet'), 'PAR1'),
-      /100-199.parquet is damaged/,
+      (folder: string) => writeFileSync(fileIn(dirname(folder), '100-199'), 'PAR1'),
+      /100-199-.*parquet is damaged: its size differs/,
     ],
-    ['a file of rows is empty', (folder: string) => writeFileSync(join(folder, '0/220-220.parquet'), ''), /220-220.parquet is damaged/],
-    ['the runes are damaged', flip('runes.parquet'), /runes.parquet cannot be read: its SHA-256 differs/],
-    ['the runes are gone', (folder: string) => rmSync(join(folder, 'runes.parquet')), /runes.parquet/],
+    ['the runes are damaged', (folder: string) => flip(runesIn(folder))(folder), /runes.parquet is damaged: its SHA-256 differs/],
+    ['the runes are gone', (folder: string) => rmSync(join(folder, runesIn(folder))), /runes.parquet is missing/],
+    ['the index is gone', (folder: string) => rmSync(join(folder, 'index.json')), /has no index of its rows/],
+    ['the index is damaged', (folder: string) => writeFileSync(join(folder, 'index.json'), '{"version":1'), /index.json is damaged/],
   ])('stops if %s, and gives advice for the repair', async (_, damage, message) => {
     usePulled();
     damage(join(to, 'pulled'));
     const error = await failed();
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
-    expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
+    expect(error.details.join(' ')).toMatch(/remove .*pulled.* pull again|remove .*pulled.*reads all blocks again/);
   });
 
   it.each([
@@ -373,11 +390,12 @@ describe('a pull from a node', () => {
     }
     const steps = pulls.flat();
     const isJournal = ({ path }: Step) => path.includes('/.state/journal-');
-    // The first pull joins no files. It writes to the journal only after all rows and runes are in place.
+    // The first pull joins no files. It writes to the journal only after all rows and the index are in place.
     const [first = []] = pulls;
-    const isPlaced = ({ does, to: path = '' }: Step) => does === 'rename' && /[0-9s]\.parquet$/.test(path) && !path.includes('/.work/');
+    const isPlaced = ({ does, to: path = '' }: Step) => does === 'rename' && /[0-9a-f]\.(?:runes\.)?parquet$|index\.json$/.test(path);
     expect(first.findIndex(isPlaced)).toBeGreaterThan(-1);
-    expect(first.findIndex((step) => step.does === 'write' && isJournal(step))).toBeGreaterThan(first.map(isPlaced).lastIndexOf(true));
+    const isIndex = ({ does, to: path = '' }: Step) => does === 'rename' && path.endsWith('index.json');
+    expect(first.findIndex((step) => step.does === 'write' && isJournal(step))).toBeGreaterThan(first.findIndex(isIndex));
     const indexes = (test: (step: Step) => boolean) => [...steps.keys()].filter((i) => test(steps[i] as Step));
     const lastBefore = (i: number, test: (step: Step) => boolean) =>
       indexes(test)
@@ -385,8 +403,8 @@ describe('a pull from a node', () => {
         .at(-1) ?? -1;
     const firstAfter = (i: number, test: (step: Step) => boolean) => indexes(test).find((other) => other > i) ?? steps.length;
     const renames = indexes(({ does, to: path = '' }) => does === 'rename' && !path.includes('/.work/'));
-    const renamed = new Set(renames.map((i) => steps[i]?.to?.slice(folder.length + 1).replace(/[0-9]+/g, '0')));
-    expect([...renamed].sort()).toEqual(['0/0-0.parquet', '0/0-0.parquet.sha0', 'blocks.json', 'runes.parquet', 'runes.parquet.sha0']);
+    const renamed = new Set(renames.map((i) => steps[i]?.to?.slice(folder.length + 1).replace(/[0-9]+-[0-9]+-[0-9a-f]+/g, 'A-B-C')));
+    expect([...renamed].sort()).toEqual(['A-B-C.parquet', 'A-B-C.runes.parquet', 'index.json']);
     for (const i of renames) {
       const { path, to: final = '' } = steps[i] as Step;
       const synced = lastBefore(i, (step) => step.does === 'sync' && step.path === path);
@@ -395,13 +413,13 @@ describe('a pull from a node', () => {
         true,
         true,
       ]);
-      // Before other data relies on a renamed file, its folder must be synced. Rows become valid by an entry in the
-      // journal, and files are removed because the list of blocks no longer needs them.
+      // Before other data relies on a renamed file, its folder must be synced. Files count by the index, and are removed
+      // because the index no longer names them.
       const folderSynced = firstAfter(i, (step) => step.does === 'sync' && step.path === dirname(final));
       const relied = firstAfter(i, (step) =>
-        final.endsWith('blocks.json')
-          ? step.does === 'remove' && /[0-9]\.parquet/.test(step.path) && !step.path.includes('.work')
-          : step.does === 'write' && isJournal(step),
+        final.endsWith('index.json')
+          ? step.does === 'remove' && /parquet$/.test(step.path) && !step.path.includes('.work')
+          : step.does === 'rename' && step.to?.endsWith('index.json') === true,
       );
       expect([final, folderSynced < steps.length, folderSynced < relied || relied === steps.length]).toEqual([final, true, true]);
     }
@@ -415,7 +433,11 @@ describe('a pull from a node', () => {
 
   it('leaves no temporary file', async () => {
     usePulled();
-    expect(readdirSync(join(to, 'pulled')).sort()).toEqual(['.state', '0', 'blocks.json', 'runes.parquet', 'runes.parquet.sha256']);
+    expect(
+      readdirSync(join(to, 'pulled'))
+        .filter((name) => !name.endsWith('.parquet'))
+        .sort(),
+    ).toEqual(['.state', 'index.json']);
   });
 });
 
@@ -439,14 +461,16 @@ describe('without enough memory', () => {
     const columns = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((term) => `'1' AS terms_${term}`);
     await large.run(
       `COPY (SELECT '1:' || i AS id, i AS number, 'A' AS name, 1 AS block_height, ${columns.join(', ')} FROM range(100000) AS numbers(i))
-       TO '${join(folder, 'runes.parquet')}' (FORMAT parquet)`,
+       TO '${join(folder, WORK_FOLDER, 'runes.parquet')}' (FORMAT parquet)`,
     );
     large.close();
-    expect(await errorOf(knownRunes(folder, LIMITS, store))).toEqual(expected);
+    const content = { rows: 100_000, digest: '0'.repeat(64) };
+    const file = await placeFile(folder, join(folder, WORK_FOLDER, 'runes.parquet'), 'runes', { first: 1, last: 1 }, content);
+    expect(await errorOf(knownRunes(folder, { runes: [file] }, LIMITS, store))).toEqual(expected);
   });
 
   it('the folder does not count as read-only', async () => {
-    const files = new RowFiles(folder, LIMITS, store);
+    const files = new RowFiles(folder, store);
     for (let i = 0; i < 1000; i++) {
       const at = { block_hash: 'ab'.repeat(32), block_height: 1, tx_index: i, event_index: 0, tx_id: 'cd'.repeat(32), timestamp: 1 };
       files.addRow({
@@ -461,17 +485,23 @@ describe('without enough memory', () => {
       });
     }
     await files.endFile({ first: 1, last: 1 });
-    expect(await errorOf(files.putInPlace(0, 0))).toEqual(expected);
+    expect(await errorOf(files.finished())).toEqual(expected);
     await files.discard();
   });
 });
 
-it('a list of blocks that cannot be read counts as missing', () => {
-  const folder = temporaryFolder();
-  // Makes a folder at the path of the list. Not even root, who ignores permissions, can read a folder as a file.
-  mkdirSync(join(folder, 'blocks.json'));
-  expect(listOf(folder).sources).toEqual([]);
-});
+/** Returns the ranges of heights of the files of rows in an input folder, ascending. */
+const rangesIn = (to: string): string[] =>
+  readdirSync(join(to, 'pulled'))
+    .flatMap((name) => /^([0-9]+-[0-9]+)-[0-9a-f]{16}\.parquet$/.exec(name)?.[1] ?? [])
+    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+
+/** Returns the path of the file of rows with this range. */
+const fileIn = (to: string, range: string): string =>
+  join(to, 'pulled', readdirSync(join(to, 'pulled')).find((name) => name.startsWith(`${range}-`) && !name.includes('runes')) ?? '-');
+
+/** Returns the name of a file of runes in the folder `pulled`. */
+const runesIn = (folder: string): string => readdirSync(folder).find((name) => name.includes('runes')) ?? '-';
 
 /** Changes a byte in the middle of a file. */
 function flip(name: string) {

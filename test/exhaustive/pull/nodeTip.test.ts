@@ -52,7 +52,7 @@ interface Answer {
 describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
   let node: FakeNode;
   const [to, copy, out] = [temporaryFolder(), temporaryFolder(), join(temporaryFolder(), 'dist')];
-  const options = { inputs: [to], layout, dialect: 'hiro', lists: true } as const;
+  const options = { inputs: [to], layout, dialect: 'hiro', lists: true, parquet: true } as const;
   beforeAll(async () => {
     node = await FakeNode.start(CHAIN, { network: 'regtest' });
   });

@@ -13,6 +13,7 @@ import { MANIFEST, putFile } from '../../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { run } from '../../support/cli.ts';
 import { limitsWith } from '../../support/limits.ts';
+import { indexWith } from '../../support/nodeRows.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 import { startServer } from '../../support/server.ts';
 
@@ -85,9 +86,9 @@ describe('npm run verify -- --against', () => {
   });
 
   it('of a mirror with other blocks reports which blocks differ, how many, and by which rules the mirrors were built', async () => {
-    const indexed = (first: number, last: number) => `{"sources":[{"rules":"bitcoin-indexer","blocks":[[${first},${last}]]}]}`;
+    const indexed = (first: number, last: number) => indexWith({ sources: [{ rules: 'bitcoin-indexer', blocks: [[first, last]] }] });
     const [one, two] = [
-      await built({ 'a.ndjson': many(1, 30, '1'), 'blocks.json': indexed(1, 30) }),
+      await built({ 'a.ndjson': many(1, 30, '1'), 'index.json': indexed(1, 30) }),
       await built({ 'a.ndjson': `${many(10, 22, '2')}${many(23, 31, '1').replaceAll(hex('block 25'), hex('fork 25'))}` }),
     ];
     const server = await startServer(two);

@@ -11,7 +11,7 @@ import { temporaryFolder, testBuild } from '../../support/build.ts';
 import { run } from '../../support/cli.ts';
 import { chainOf } from '../../support/fakeNode.ts';
 import { type MemoryChain, outpointOf } from '../../support/memoryLedger.ts';
-import { writeRows } from '../../support/nodeRows.ts';
+import { indexWith, writeRows } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
@@ -42,7 +42,7 @@ async function built(changed: readonly LedgerRow[], layout: 'files' | 'archive',
   const [input, out] = [join(work, 'in'), join(work, 'out')];
   const shown = isFromNode ? changed : changed.map(({ spent, ...row }) => row as LedgerRow);
   writeRows({ rows: shown as MemoryChain['rows'], ledger }, input);
-  if (isFromNode) writeFileSync(join(input, 'blocks.json'), `{"sources":[{"rules":"ord","blocks":[[0,${chain.length - 1}]]}]}`);
+  if (isFromNode) writeFileSync(join(input, 'index.json'), indexWith({ sources: [{ rules: 'ord', blocks: [[0, chain.length - 1]] }] }));
   await testBuild(out, { inputs: [input], layout, lists: layout === 'archive' });
   return out;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads a Parquet file of another mirror, checks it, and writes its rows to a new file. Runs in a separate process
- * (readerProcesses.ts). There, DuckDB can open only the files of the request, and no network connections.
+ * Reads and checks a Parquet file of another mirror. Runs in a separate process (readerProcesses.ts). There, DuckDB can
+ * open only the files of the request, and no network connections.
  *
  * So a wrong file cannot crash the pull, keep it busy forever or fill its memory. The process is not a sandbox: code
  * that runs through a vulnerability of DuckDB has the rights of the process.
@@ -8,43 +8,35 @@
 import { rmSync } from 'node:fs';
 import { z } from 'zod';
 import { type FieldKind, MAX_DIVISIBILITY, RULES } from '../../../contract/fields.ts';
-import { ParquetError, type ParquetFacts, parquetFacts } from '../../../duckdb/parquetFacts.ts';
+import { KINDS } from '../../../contract/rowsSchemas.ts';
+import { ParquetError, parquetFacts } from '../../../duckdb/parquetFacts.ts';
 import { readFiles } from '../../../duckdb/readFilesSql.ts';
 import { flag, identifier, int, Store } from '../../../duckdb/store.ts';
+import { columns } from '../../../duckdb/table.ts';
 import { messageOf } from '../../../errors.ts';
 import { isValid } from '../../../input/cellSql.ts';
 import type { WorkLimits } from '../../../limits.ts';
-import { blocksOfRows, runesOfRows } from '../../../rows/blocksOfRows.ts';
 import { firstUnbalanced } from '../../../rows/firstUnbalanced.ts';
-import { copyRows, copyTable, formFault, hasFullGroups, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
+import { formFault, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
 
-const height = z.int().min(0);
-const part = z.strictObject({ path: z.string(), rows: z.int().min(0), first: height, last: height });
-
-/** Files to read, with their claimed number of rows, and the file to write. */
+/** A file to check: what the index says about it. */
 const request = z.strictObject({
-  parts: z.array(part),
-  /** Path of a checked file with the runes of the rows. Undefined if the file to read itself has runes, not rows. */
-  runes: z.string().optional(),
+  path: z.string(),
+  kind: z.enum(KINDS),
+  rows: z.int(),
+  first: z.int(),
+  last: z.int(),
   hasSpent: z.boolean(),
-  /** Heights of the rows to write. */
-  first: height,
-  last: height,
-  to: z.string(),
+  /** Paths of checked files with the runes that the blocks etched. */
+  runes: z.array(z.string()),
   memoryLimit: z.string(),
   limits: z.strictObject({ rowBytes: z.number(), spentBytes: z.number() }),
 });
 export type RowsRequest = z.infer<typeof request>;
 
-/** Content of the written file, or the reason why a file is refused. */
-export const rowsReply = z.union([
-  z.strictObject({ fault: z.string() }),
-  z.strictObject({
-    rows: z.int(),
-    blocks: z.array(z.strictObject({ height, hash: z.string(), records: z.int(), digest: z.string() })),
-  }),
-]);
-export type RowsReply = z.infer<typeof rowsReply>;
+/** Why a file is refused; nothing if it is accepted. */
+export const rowsReply = z.strictObject({ fault: z.string().optional() });
+type RowsReply = z.infer<typeof rowsReply>;
 
 /** Thrown for a file that no mirror of this program would publish. */
 class Refusal extends Error {}
@@ -54,31 +46,20 @@ export async function answerRequests(input: AsyncIterable<string>, write: (line:
   for await (const line of input) write(`${JSON.stringify(await answer(request.parse(JSON.parse(line))))}\n`);
 }
 
-async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, limits }: RowsRequest): Promise<RowsReply> {
-  const only = [...parts.map(({ path }) => path), to, ...(runes === undefined ? [] : [runes])];
-  const store = await Store.open({ memoryLimit, threads: 1, scratch: `${to}.spilled`, only });
-  const form = runes === undefined ? RUNES : ledgerForm(hasSpent);
+async function answer({ path, runes, memoryLimit, ...one }: RowsRequest): Promise<RowsReply> {
+  const scratch = `${path}.spilled`;
+  const store = await Store.open({ memoryLimit, threads: 1, scratch, only: [path, ...runes] });
   try {
-    const facts: ParquetFacts[] = [];
-    for (const one of parts) facts.push(await check(one, form, runes !== undefined, limits, store));
-    const paths = parts.map(({ path }) => path);
-    const isWanted = runes === undefined ? 'true' : `block_height BETWEEN ${first} AND ${last}`;
-    const none = form.fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS ${identifier(column)}`);
-    const rows =
-      paths.length === 0 ? `SELECT ${none.join(', ')} WHERE false` : `SELECT * FROM ${readFiles('parquet', paths)} WHERE ${isWanted}`;
-    // Published files are sorted. So if all rows of a single file are wanted, they are copied without a sort. But if the
-    // file has row groups that are not full, its rows are sorted too, because only then do equal rows give equal files
-    // (hasFullGroups).
-    const [[part], [found]] = [parts, facts];
-    const isWhole = parts.length === 1 && part !== undefined && (runes === undefined || (first <= part.first && part.last <= last));
-    const keepsOrder = isWhole && found !== undefined && hasFullGroups(found);
-    await store.run(keepsOrder ? copyRows(rows, to) : copyTable(rows, form.order, to));
-    const { rows: written } = parquetFacts(to);
-    if (runes === undefined) return { rows: written, blocks: [] };
-    const theirs = await runesOfRows(to, runes, store);
-    const unbalanced = hasSpent ? await firstUnbalanced(to, theirs, store) : undefined;
-    if (unbalanced !== undefined) throw new Refusal(unbalanced);
-    return { rows: written, blocks: await blocksOfRows(to, theirs, true, store) };
+    await check(path, one, store);
+    if (one.kind === 'files' && one.hasSpent) {
+      const premines =
+        runes.length === 0
+          ? 'SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS premine WHERE false'
+          : `SELECT id, premine FROM ${readFiles('parquet', runes)}`;
+      const unbalanced = await firstUnbalanced(path, await store.view('premines', PREMINES, premines), store);
+      if (unbalanced !== undefined) throw new Refusal(unbalanced);
+    }
+    return {};
   } catch (error) {
     // Errors of DuckDB may quote values of the file, so the message is shortened.
     return {
@@ -89,9 +70,11 @@ async function answer({ parts, runes, hasSpent, first, last, to, memoryLimit, li
     };
   } finally {
     store.close();
-    rmSync(`${to}.spilled`, { recursive: true, force: true });
+    rmSync(scratch, { recursive: true, force: true });
   }
 }
+
+const PREMINES = columns('id VARCHAR, premine VARCHAR');
 
 /** Maximum size of a cell in bytes, by column; 64 for all other columns. A file with a longer cell is refused. */
 const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
@@ -103,22 +86,21 @@ const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_ad
  * blocks from `first` to `last`.
  */
 async function check(
-  { path, rows, first, last }: z.infer<typeof part>,
-  form: TableForm,
-  isLedger: boolean,
-  limits: SizeLimits,
+  path: string,
+  { kind, rows, first, last, hasSpent, limits }: Omit<RowsRequest, 'path' | 'runes' | 'memoryLimit'>,
   store: Store,
-): Promise<ParquetFacts> {
-  const heights = last - first + 1;
+): Promise<void> {
+  const [heights, isLedger] = [last - first + 1, kind === 'files'];
+  const form = isLedger ? ledgerForm(hasSpent) : RUNES;
   const found = parquetFacts(path);
   if (found.rows !== rows) throw new Refusal(`it has ${found.rows} rows, but the list says ${rows}`);
   if (!found.isPlain) throw new Refusal('its pages are in other encodings than this program writes');
-  if (found.unpacked > mostBytes(rows, heights, limits))
+  const spentHeights = isLedger ? heights : 1;
+  if (found.unpacked > mostBytes(rows, spentHeights, limits))
     throw new Refusal(`it has ${found.unpacked} bytes after unpacking, too many for ${rows} rows`);
   const fault = (await formFault(path, form, store)) ?? (await faultOfCells(path, form, heights, limits, store));
-  const contradiction = fault ?? (isLedger ? await faultOfBlocks(path, first, last, store) : await faultOfRunes(path, store));
+  const contradiction = fault ?? (await (isLedger ? faultOfBlocks : faultOfRunes)(path, first, last, store));
   if (contradiction !== undefined) throw new Refusal(contradiction);
-  return found;
 }
 
 async function faultOfCells(
@@ -176,11 +158,13 @@ async function faultOfBlocks(path: string, first: number, last: number, store: S
   return found.vout > MOST_VOUT ? `it has the output ${found.vout} of a transaction, above ${MOST_VOUT}` : undefined;
 }
 
-async function faultOfRunes(path: string, store: Store): Promise<string | undefined> {
+async function faultOfRunes(path: string, first: number, last: number, store: Store): Promise<string | undefined> {
   const found = await store.row(
-    `SELECT count(*) - count(DISTINCT id) AS copies, coalesce(max(divisibility), 0) AS divisibility FROM ${readFiles('parquet', [path])}`,
-    { copies: int, divisibility: int },
+    `SELECT count(*) - count(DISTINCT id) AS copies, coalesce(max(divisibility), 0) AS divisibility,
+       count(*) FILTER (block_height NOT BETWEEN ${first} AND ${last}) AS others FROM ${readFiles('parquet', [path])}`,
+    { copies: int, divisibility: int, others: int },
   );
+  if (found.others > 0) return 'it has runes of other blocks';
   if (found.copies > 0) return 'it has a rune twice';
   return found.divisibility > MAX_DIVISIBILITY
     ? `it has a rune of the divisibility ${found.divisibility}, above ${MAX_DIVISIBILITY}`

@@ -1,6 +1,6 @@
 /**
  * Processes that read the Parquet files of other mirrors (readStrangersRows.ts). They get no environment variables, at
- * most `rowsReadMs` for a file, and a memory limit. Only the rows that they write reach this process.
+ * most `rowsReadMs` for a file, and a memory limit. Only their replies reach this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { AtOnce } from '../../../atOnce.ts';
 import type { WorkLimits } from '../../../limits.ts';
 import { program } from '../../../program.ts';
 import { BadBlockError } from '../../blockIdentity.ts';
-import { type RowsReply, type RowsRequest, rowsReply } from './readStrangersRows.ts';
+import { type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
 /**
  * Memory of the pull's own process while other processes read rows, in bytes: for Node.js, and for the answers that the
@@ -65,33 +65,31 @@ export class RowsReader {
   }
 
   /**
-   * Waits for a free process, which then reads the files. Rejects with a BadBlockError if a file is refused, or if its
+   * Waits for a free process, which then checks the file. Rejects with a BadBlockError if the file is refused, or if its
    * process ends or takes too long.
    */
-  read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
+  read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<void> {
     return this.#atOnce.run(() => this.#read(request));
   }
 
-  async #read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<Exclude<RowsReply, { fault: string }>> {
+  async #read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<void> {
     const reader = this.#idle.pop() ?? this.#start();
     const timer = setTimeout(() => reader.child.kill('SIGKILL'), this.limits.rowsReadMs);
     try {
       const reply = once(reader.lines, 'line') as Promise<[string]>;
-      // Paths are absolute, because DuckDB compares them with the files that it may open.
-      const absolute = { ...request, parts: request.parts.map((part) => ({ ...part, path: resolve(part.path) })), to: resolve(request.to) };
-      const runes = request.runes === undefined ? {} : { runes: resolve(request.runes) };
       const { rowBytes, spentBytes } = this.limits;
+      // Paths are absolute, because DuckDB compares them with the files that it may open.
+      const paths = { path: resolve(request.path), runes: request.runes.map((path) => resolve(path)) };
       const more = { memoryLimit: this.#memoryLimit, limits: { rowBytes, spentBytes } };
-      reader.child.stdin?.write(`${JSON.stringify({ ...absolute, ...runes, ...more })}\n`);
+      reader.child.stdin?.write(`${JSON.stringify({ ...request, ...paths, ...more })}\n`);
       const line = await Promise.race([reply, reader.end]);
       if (line === undefined)
         throw new BadBlockError(
           `crashed the process that read them, or took more than ${this.limits.rowsReadMs / 1000} s: the files are damaged or too large`,
         );
-      const parsed = rowsReply.parse(JSON.parse(line[0]));
+      const { fault } = rowsReply.parse(JSON.parse(line[0]));
       this.#idle.push(reader);
-      if ('fault' in parsed) throw new BadBlockError(`are refused: ${parsed.fault}`);
-      return parsed;
+      if (fault !== undefined) throw new BadBlockError(`are refused: ${fault}`);
     } finally {
       clearTimeout(timer);
     }

@@ -1,0 +1,346 @@
+/**
+ * Pulls the rows of another mirror: reads its index, fetches the files that the folder lacks, checks each, and replaces
+ * the index of the folder. The manifest has the hash of the mirror's index, and the index has the hash of each file. A
+ * separate process checks the rows (readerProcesses.ts). After a kill, files that were fetched are not fetched again.
+ *
+ * No text of an index becomes a path: paths are computed from checked heights and digests.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { inParallel } from '../../../atOnce.ts';
+import { attempt } from '../../../attempt.ts';
+import { count, type Log } from '../../../cli/log.ts';
+import type { Progress } from '../../../cli/progress.ts';
+import {
+  type FolderIndex,
+  KINDS,
+  type Kind,
+  namesOf,
+  type RowFile,
+  type RowsIndex,
+  rowsIndex,
+  rowsName,
+} from '../../../contract/rowsSchemas.ts';
+import type { Manifest } from '../../../contract/schemas.ts';
+import { joinRuns, joinSources } from '../../../contract/sources.ts';
+import { readFiles } from '../../../duckdb/readFilesSql.ts';
+import { flag, int, type Store } from '../../../duckdb/store.ts';
+import { InputError } from '../../../errors.ts';
+import { sha256Of } from '../../../input/checksums.ts';
+import { ROWS_FOLDER, rowsIndexPath } from '../../../pages/filePaths.ts';
+import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } from '../../../rows/rowsFolder.ts';
+import { HEIGHTS_PER_FILE } from '../../../rows/rowsForm.ts';
+import { BadBlockError } from '../../blockIdentity.ts';
+import { HIGHEST, MOST_BLOCKS } from '../../blockSource.ts';
+import type { Client } from '../../httpClient.ts';
+import type { PullOptions, PullResult } from '../../pullOptions.ts';
+import { workFile } from '../../writePulled.ts';
+import { findManifest, impossible as impossibleManifest } from '../mirrorSource.ts';
+import { type RowsLimits, RowsReader } from './readerProcesses.ts';
+import { mostBytes } from './readStrangersRows.ts';
+
+/**
+ * Maximum size of an index, in bytes. A file takes some 240 bytes in the index, so the index of a testnet with 100,000
+ * files has 24 MB.
+ */
+const INDEX_BYTES = 64 * 1024 * 1024;
+
+/** Maximum number of rows of a file, and of runes. No block has that many records; mainnet has 270,000 runes in 2026. */
+const [MOST_RECORDS, MOST_RUNES] = [2 ** 24 - 1, 10_000_000];
+
+/** Maximum number of times that a mirror may replace its index during a pull. */
+const MOST_ROUNDS = 5;
+
+/** Thrown if the mirror has another index now. */
+class MovedError extends Error {}
+
+export interface RowsSource {
+  readonly base: string;
+  readonly manifest: Manifest;
+  readonly client: Client;
+}
+
+interface Tools {
+  readonly store: Store;
+  readonly log: Log;
+  readonly progress: Progress;
+}
+
+type Options = Omit<PullOptions, 'to'> & { readonly folder: string; readonly limits: RowsLimits };
+
+/**
+ * Pulls once. Throws an InputError for an impossible index, and if a settled block differs; a BuildError if the mirror
+ * fails or a file is wrong.
+ */
+export async function pullRows(options: Options, { base, client, ...source }: RowsSource, tools: Tools): Promise<PullResult> {
+  const reader = new RowsReader(options.limits, tools.store.processMemory);
+  try {
+    let { manifest } = source;
+    for (let round = 1; ; round++) {
+      const theirs = await client.persist(base, () => readTheirs(base, manifest, client, options.limits));
+      try {
+        return await new RowsPull(options, { base, manifest, client }, theirs, reader, tools).run(round === 1);
+      } catch (error) {
+        if (!(error instanceof MovedError) || round === MOST_ROUNDS) throw error;
+        manifest = (await findManifest(base, client)) ?? manifest;
+      }
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+const keyOf = (kind: Kind, { first, last, sha256 }: RowFile): string => `${kind} ${first} ${last} ${sha256}`;
+
+class RowsPull {
+  readonly #name: string;
+  readonly #ours: FolderIndex;
+
+  constructor(
+    private readonly options: Options,
+    private readonly source: RowsSource,
+    private readonly theirs: RowsIndex,
+    private readonly reader: RowsReader,
+    private readonly tools: Tools,
+  ) {
+    this.#name = `${source.base} (a mirror of this program)`;
+    this.#ours = readIndex(options.folder) ?? { ...EMPTY_INDEX, spent: theirs.spent };
+  }
+
+  async run(isFirst: boolean): Promise<PullResult> {
+    const { folder, wanted } = this.options;
+    const { theirs, tools } = this;
+    const ours = this.#ours;
+    const tip = theirs.tip?.height ?? -1;
+    this.#checkSame();
+    checkSizes(folder, ours);
+    const from = firstOf(wanted.from, tip, ours);
+    const files = theirs.files.filter(({ last }) => last >= from);
+    const lowest = theirs.sources[0]?.blocks[0]?.[0] ?? theirs.files[0]?.first ?? 0;
+    const known = new Set(KINDS.flatMap((kind) => ours[kind].map((file) => keyOf(kind, file))));
+    const kept = ours.files.filter(({ last }) => last < lowest && last >= from);
+    const cut = ours.files.find(({ first, last }) => from < lowest && first < lowest && lowest <= last);
+    if (cut !== undefined)
+      throw new InputError(`${this.#name} begins at block ${lowest}, in the middle of ${join(folder, rowsName('files', cut))}`, [
+        'Pull from the source of this file, or remove the folder and pull again.',
+      ]);
+    const lacking = (kind: Kind, all: readonly RowFile[]) => all.filter((file) => !known.has(keyOf(kind, file)));
+    const [newRunes, newFiles] = [lacking('runes', theirs.runes), lacking('files', files)];
+    if (isFirst) this.#announce(tip, from, newFiles);
+    await this.#fetch(newRunes, newFiles);
+
+    const theirKeys = new Set(theirs.files.map((file) => keyOf('files', file)));
+    const dropped = ours.files.filter((file) => file.last >= lowest && !theirKeys.has(keyOf('files', file)));
+    const replaced = await this.#compare(dropped, newFiles, Math.max(lowest, from));
+    const isBehind = tip < (ours.tip?.height ?? -1) && replaced === 0;
+    if (isBehind) tools.log.notice(`${this.#name} is behind: its last block is ${tip}, and block ${ours.tip?.height} was pulled before`);
+    else this.#commit([...kept, ...files], from, lowest, kept.length > 0);
+    const index = isBehind ? ours : (readIndex(folder) ?? ours);
+    const sum = (of: (file: RowFile) => number) => newFiles.reduce((total, file) => total + of(file), 0);
+    return {
+      blocks: sum(({ first, last }) => last - first + 1),
+      records: sum(({ rows }) => rows),
+      bytes: [...newFiles, ...newRunes].reduce((total, { bytes }) => total + bytes, 0),
+      replaced,
+      heights: rangesOf(index),
+    };
+  }
+
+  #checkSame(): void {
+    const { folder } = this.options;
+    const [ours, theirs] = [this.#ours, this.theirs];
+    if (ours.network !== undefined && theirs.network !== ours.network)
+      throw new InputError(`${this.#name} is on the network ${theirs.network}, but ${folder} has blocks of ${ours.network}`, [
+        'Check --from, or give another folder with --to.',
+      ]);
+    if (ours.files.length > 0 && theirs.spent !== ours.spent)
+      throw new InputError(`unlike ${folder}, ${this.#name} has rows ${theirs.spent ? 'with' : 'without'} spent outputs`, [
+        'Give another folder with --to.',
+      ]);
+  }
+
+  #announce(tip: number, from: number, files: readonly RowFile[]): void {
+    const { log } = this.tools;
+    const blocks = files.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+    const todo = files.length === 0 ? 'nothing to fetch' : `${count(files.length, 'file')} to fetch`;
+    log.info('looked', `${this.#name} has blocks up to ${tip}: ${todo}.`, { source: this.#name, tip, blocks, files: files.length });
+    if (from > tip) log.notice(`the source has none of the wanted blocks: its last block is ${tip}`);
+  }
+
+  /** Fetches runes before rows, because rows are checked with the premines of their runes. */
+  async #fetch(runes: readonly RowFile[], files: readonly RowFile[]): Promise<void> {
+    const { concurrency } = this.options;
+    const { progress } = this.tools;
+    const all = runes.length + files.length;
+    let done = 0;
+    const fetchAs = (kind: Kind) => async (file: RowFile) => {
+      await this.#fetchFile(kind, file);
+      done += 1;
+      progress.show(done, all, 'files');
+    };
+    progress.begin('fetch');
+    await inParallel(runes, concurrency, fetchAs('runes'));
+    await inParallel(files, concurrency, fetchAs('files'));
+    progress.end();
+  }
+
+  async #fetchFile(kind: Kind, file: RowFile): Promise<void> {
+    const { folder, signal } = this.options;
+    const { base, manifest, client } = this.source;
+    const { first, last, bytes, sha256 } = file;
+    const name = rowsName(kind, file);
+    // A killed pull has checked this file, but not written the index.
+    if (existsSync(join(folder, name)) && statSync(join(folder, name)).size === bytes && (await sha256Of(join(folder, name))) === sha256)
+      return;
+    let attempts = 0;
+    await client.persist(`the ${kind === 'files' ? 'rows' : 'runes'} of blocks ${first}..${last}`, async () => {
+      signal.throwIfAborted();
+      // A build of the mirror may have replaced its files.
+      if (attempts > 0 && (await findManifest(base, client))?.rows?.sha256 !== manifest.rows?.sha256) throw new MovedError();
+      attempts += 1;
+      const temporary = workFile(folder, '.fetched');
+      try {
+        const { status, digest } = await client.save(`${base}/${ROWS_FOLDER}/${name}`, temporary, bytes);
+        if (status !== 200) throw new BadBlockError(`need ${ROWS_FOLDER}/${name}, but the mirror answered with status ${status}`);
+        if (digest !== sha256) throw new BadBlockError(`need ${ROWS_FOLDER}/${name}, which is damaged on the mirror`);
+        const runes = kind === 'runes' ? [] : this.theirs.runes.filter((one) => one.first <= last && first <= one.last);
+        const paths = runes.map((one) => join(folder, rowsName('runes', one)));
+        const { rows } = file;
+        await this.reader.read({ path: temporary, kind, rows, first, last, hasSpent: this.theirs.spent, runes: paths });
+        await moveIn(folder, temporary, kind, file);
+      } finally {
+        rmSync(temporary, { force: true });
+      }
+    });
+  }
+
+  /**
+   * Compares the rows that the folder would lose with the new ones. Returns the number of pulled blocks that changed.
+   * Throws an InputError if one of them is settled.
+   */
+  async #compare(dropped: readonly RowFile[], added: readonly RowFile[], lowest: number): Promise<number> {
+    const { folder, confirmations } = this.options;
+    const { files, sources, tip } = this.#ours;
+    if (tip === undefined) return 0;
+    const low = Math.max(lowest, sources[0]?.blocks[0]?.[0] ?? files[0]?.first ?? 0);
+    const high = Math.min(tip.height, this.theirs.tip?.height ?? -1);
+    const within = (all: readonly RowFile[]) => all.filter(({ first, last }) => last >= low && first <= high);
+    const [ours, theirs] = [within(dropped), within(added)];
+    if (ours.length + theirs.length === 0) return 0;
+    const blocks = (all: readonly RowFile[]) =>
+      all.length === 0
+        ? 'SELECT NULL::BIGINT AS block_height, NULL::HUGEINT AS content WHERE false'
+        : `SELECT block_height, sum(hash(r)::HUGEINT) AS content FROM ${readFiles(
+            'parquet',
+            all.map((file) => join(folder, rowsName('files', file))),
+          )} r WHERE block_height BETWEEN ${low} AND ${high} GROUP BY block_height`;
+    const differing = await this.tools.store.rows(
+      `SELECT coalesce(a.block_height, b.block_height) AS height, a.block_height IS NOT NULL AS "isOurs"
+       FROM (${blocks(ours)}) a FULL JOIN (${blocks(theirs)}) b USING (block_height) WHERE a.content IS DISTINCT FROM b.content ORDER BY height`,
+      { height: int, isOurs: flag },
+    );
+    const [fork] = differing;
+    if (fork !== undefined && fork.height <= tip.height - confirmations)
+      throw new InputError(
+        `block ${fork.height} differs between ${folder} and ${this.#name}; the last ${count(tip.height - fork.height + 1, 'block')} would have to be replaced, but this pull replaces only the last ${confirmations}`,
+        [
+          `If the chain was reorganised, pull with --confirmations ${tip.height - fork.height + 1} or more.`,
+          `If it was not, check --from; or remove ${folder}, and pull again.`,
+        ],
+      );
+    return differing.filter(({ isOurs }) => isOurs).length;
+  }
+
+  /** Replaces the index. `from` is the first wanted height, `lowest` the first of the mirror. */
+  #commit(files: readonly RowFile[], from: number, lowest: number, keepsOlder: boolean): void {
+    const { folder } = this.options;
+    const [ours, theirs] = [this.#ours, this.theirs];
+    const { base } = this.source;
+    const tip = theirs.tip?.height ?? -1;
+    const first = Math.min(from, files[0]?.first ?? from);
+    const keys = new Set(theirs.runes.map((file) => keyOf('runes', file)));
+    const older = keepsOlder ? ours.runes.filter((file) => !keys.has(keyOf('runes', file))) : [];
+    const sources = joinSources([theirs.sources, ours.sources], [[first, tip]]);
+    const read = sources
+      .flatMap(({ blocks }) => blocks)
+      .flatMap(([a, b]): [number, number][] => (b < lowest ? [] : [[Math.max(a, lowest), b]]));
+    const { mirrors: others = [] } = mirrorsUpTo(lowest - 1, ours.mirrors);
+    const index: FolderIndex = {
+      version: 1,
+      sources,
+      tip: theirs.tip,
+      network: theirs.network,
+      ends: theirs.ends,
+      mirrors: [...others, { url: base, blocks: joinRuns(read) }],
+      spent: theirs.spent,
+      runes: [...older, ...theirs.runes],
+      files: [...files],
+    };
+    commitIndex(folder, index, workFile(folder, '.json'));
+  }
+}
+
+function firstOf(from: PullOptions['wanted']['from'], tip: number, { files, sources }: FolderIndex): number {
+  const own = sources[0]?.blocks[0]?.[0] ?? files[0]?.first;
+  if (typeof from === 'object') return Math.max(tip - from.last + 1, 0);
+  // Blocks between the pulled ones and the wanted ones are fetched, too, so that no block is missing in between.
+  return Math.min(from ?? own ?? 0, own ?? Number.MAX_SAFE_INTEGER);
+}
+
+const rangesOf = ({ sources, files }: FolderIndex): { first: number; last: number }[] => {
+  const runs = sources.length > 0 ? sources.flatMap(({ blocks }) => blocks) : files.map(({ first, last }) => [first, last] as const);
+  return joinRuns(runs).map(([first, last]) => ({ first, last }));
+};
+
+async function readTheirs(base: string, manifest: Manifest, client: Client, limits: RowsLimits): Promise<RowsIndex> {
+  const { sha256 } = manifest.rows ?? {};
+  if (sha256 === undefined) throw new BadBlockError('no longer publishes rows');
+  const path = rowsIndexPath(sha256);
+  const { status, body } = await client.getBytes(`${base}/${path}`, INDEX_BYTES);
+  if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
+  if (createHash('sha256').update(body).digest('hex') !== sha256)
+    throw new BadBlockError(`has ${path} with other content than its manifest says`);
+  const found = rowsIndex.safeParse(attempt(() => JSON.parse(new TextDecoder().decode(body))));
+  const why = found.success ? impossible(found.data, manifest, limits) : 'is not a list of rows';
+  if (!found.success || why !== undefined)
+    throw new InputError(`${base}/${path} ${why}`, [
+      'No mirror of this program has such a list. Check that --from is a mirror to be trusted.',
+    ]);
+  return found.data;
+}
+
+/**
+ * Maximum number of heights above the last file of rows, and of all heights without a file. On no network were 100,000
+ * blocks in a row without runes since its first rune, and the sample has a gap of 1.2 million heights.
+ */
+const [MOST_ABOVE, MOST_WITHOUT] = [100_000, 2_000_000];
+
+/** Describes the first impossible value in an index, such as too many rows. Returns undefined if there is none. */
+function impossible(index: RowsIndex, manifest: Manifest, limits: RowsLimits): string | undefined {
+  const { files, runes, tip, sources } = index;
+  if (tip?.height !== manifest.tip?.height || tip?.hash !== manifest.tip?.hash)
+    return `ends at block ${tip?.height} (${tip?.hash}), but the manifest at block ${manifest.tip?.height} (${manifest.tip?.hash})`;
+  const last = tip?.height ?? -1;
+  const wrong = impossibleManifest({ ...manifest, sources });
+  if (wrong !== undefined) return wrong;
+  if (files.length + runes.length > MOST_BLOCKS) return `has ${files.length + runes.length} files, more than ${MOST_BLOCKS}`;
+  const sum = runes.reduce((total, { rows }) => total + rows, 0);
+  const large = runes.find(({ first, last: end, rows, bytes }) => end < first || end > HIGHEST || bytes > mostBytes(rows, 1, limits));
+  if (sum > MOST_RUNES || large !== undefined) return `has files of runes with ${sum} rows, which are too large or in no place`;
+  const begin = sources[0]?.blocks[0]?.[0] ?? files[0]?.first ?? 0;
+  let [before, without] = [-1, last - begin + 1];
+  for (const { first, last: end, rows, bytes } of files) {
+    const what = `has a file of blocks ${first}..${end}`;
+    if (first <= before || end < first || end - first >= HEIGHTS_PER_FILE || end > Math.min(last, HIGHEST))
+      return `${what}, which is not a range of at most ${HEIGHTS_PER_FILE} blocks above ${before} and up to ${last}`;
+    if (rows > MOST_RECORDS) return `${what} with ${rows} rows, more than ${MOST_RECORDS}`;
+    if (bytes > mostBytes(rows, end - first + 1, limits)) return `${what} with ${bytes} bytes, too many for ${rows} rows`;
+    [before, without] = [end, without - (end - first + 1)];
+  }
+  const above = last - Math.max(before, begin);
+  if (above > MOST_ABOVE) return `ends ${above} blocks above its last file, more than ${MOST_ABOVE}`;
+  if (without > MOST_WITHOUT) return `has no file for ${without} of its blocks, more than ${MOST_WITHOUT}`;
+  const names = namesOf(index);
+  return new Set(names).size < names.length ? 'names a file twice' : undefined;
+}

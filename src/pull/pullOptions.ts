@@ -1,0 +1,32 @@
+/** What a pull is asked for, and what it did. */
+import type { Heights } from './heightRange.ts';
+
+export interface WantedBlocks {
+  /** First height, or a number of last blocks. If undefined, the first pulled block, or the first block of the source. */
+  readonly from: number | { readonly last: number } | undefined;
+  /** Last height; undefined for the tip. */
+  readonly to: number | undefined;
+}
+
+export interface PullOptions {
+  /** The input folder. Files are written to its subfolder `pulled`. */
+  readonly to: string;
+  readonly wanted: WantedBlocks;
+  /** Number of last blocks that a pull may replace if they changed. Older blocks are settled. */
+  readonly confirmations: number;
+  /** Maximum number of parallel requests. A pull from a node also reads this many blocks ahead. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
+export interface PullResult {
+  /** Number of fetched blocks, including blocks without records. */
+  readonly blocks: number;
+  readonly records: number;
+  /** Total size of the files that were written, in bytes. */
+  readonly bytes: number;
+  /** Number of pulled blocks that changed at the source. */
+  readonly replaced: number;
+  /** Ranges of heights that were pulled, ascending. */
+  readonly heights: readonly Heights[];
+}
