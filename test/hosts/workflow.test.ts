@@ -205,7 +205,8 @@ const NUMBER = '.rune-activity-mirror.upload';
 const sent = () => s3.requests.filter((line) => line.startsWith('PUT ') && !line.endsWith(NUMBER)).map((line) => line.slice(4));
 const bytesInBucket = () => new Map([...s3.objects].filter(([key]) => !key.endsWith(NUMBER)).map(([key, { bytes }]) => [key, bytes]));
 /** Returns the lowest height of the files of rows that were requested. */
-const fetchedFrom = () => Math.min(...source.requests.flatMap((url) => /\/rows\/([0-9]+)-/.exec(url)?.[1] ?? []).map(Number));
+const fetchedFrom = () =>
+  Math.min(...source.requests.flatMap((url) => /\/rows\/([0-9]+)-[0-9]+-[0-9a-f]+\.parquet$/.exec(url)?.[1] ?? []).map(Number));
 
 async function runWell(more?: Readonly<Record<string, string>>): Promise<string> {
   const { scripts, output } = await runWorkflow(more);
