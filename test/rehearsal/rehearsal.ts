@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,12 +13,13 @@ import { cpuSecondsOf, ownCpuSeconds } from '../../bench/load/processes.ts';
 import { randomNumbers } from '../../bench/random.ts';
 import { type Command, type Flags, HELP, LOG } from '../../src/cli/flags.ts';
 import type { Log } from '../../src/cli/log.ts';
+import { rowsName } from '../../src/contract/rowsSchemas.ts';
 import { readFiles } from '../../src/duckdb/readFilesSql.ts';
 import { int, nullable, Store } from '../../src/duckdb/store.ts';
 import { CliError, EXIT } from '../../src/errors.ts';
-import { CHECKSUM_ENDING } from '../../src/input/discover.ts';
 import type { Limits } from '../../src/limits.ts';
-import { copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
+import { commitIndex, moveIn, placeFile, readIndex } from '../../src/rows/rowsFolder.ts';
+import { contentOf, copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
 import { ROOT } from '../support/cli.ts';
 import { TINY } from '../support/limits.ts';
 import { sendTo } from '../support/server.ts';
@@ -258,27 +259,31 @@ class Rehearsal {
    */
   async #withoutSpent(work: () => Promise<void>): Promise<void> {
     const pulled = join(this.#paths.input, 'pulled');
-    const files = readdirSync(pulled, { recursive: true, encoding: 'utf8' }).filter((name) => /\d\.parquet$/.test(name));
-    const path = join(pulled, files.sort((a, b) => firstHeightOf(a) - firstHeightOf(b)).at(-1) ?? '');
+    const index = readIndex(pulled);
+    const last = index?.files.at(-1);
+    if (index === undefined || last === undefined) return;
     const aside = join(this.#options.folder, 'aside');
     mkdirSync(aside, { recursive: true });
-    const kept = ['', CHECKSUM_ENDING].map((ending) => [`${path}${ending}`, join(aside, `rows${ending}`)] as const);
-    for (const [from, to] of kept) renameSync(from, to);
+    const [kept, other] = [join(aside, 'rows.parquet'), join(aside, 'other.parquet')];
+    copyFileSync(join(pulled, rowsName('files', last)), kept);
     const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: join(aside, 'scratch') });
-    let spentAt = 0;
     try {
-      const rows = readFiles('parquet', [join(aside, 'rows')]);
-      const { height = 0 } = await store.row(`SELECT max(block_height) FILTER (spent IS NOT NULL) AS height FROM ${rows}`, {
+      const rows = readFiles('parquet', [kept]);
+      const { height } = await store.row(`SELECT max(block_height) FILTER (spent IS NOT NULL) AS height FROM ${rows}`, {
         height: nullable(int),
       });
-      spentAt = height;
-      const changed = `SELECT * REPLACE (CASE WHEN block_height < ${height} THEN spent END AS spent) FROM ${rows}`;
-      await store.run(copyTable(changed, NODE_LEDGER.order, path));
+      if (height !== undefined) {
+        const changed = `SELECT * REPLACE (CASE WHEN block_height < ${height} THEN spent END AS spent) FROM ${rows}`;
+        await store.run(copyTable(changed, NODE_LEDGER.order, other));
+        const entry = await placeFile(pulled, other, 'files', last, await contentOf(other, NODE_LEDGER, store));
+        commitIndex(pulled, { ...index, files: [...index.files.slice(0, -1), entry] }, join(aside, 'index.json'));
+        await work();
+        await moveIn(pulled, kept, 'files', last);
+        commitIndex(pulled, index, join(aside, 'index.json'));
+      }
     } finally {
       store.close();
     }
-    if (spentAt > 0) await work();
-    for (const [from, to] of kept) renameSync(to, from);
     rmSync(aside, { recursive: true });
   }
 
@@ -548,7 +553,6 @@ class Follower {
 }
 
 /** Returns the first height of a file of pulled rows. */
-const firstHeightOf = (name: string): number => Number(/(\d+)-\d+\.parquet$/.exec(name)?.[1]);
 
 function childrenOf(pid: number): number[] {
   try {
