@@ -1,7 +1,7 @@
 /** Starts a real local server on a free port, and sends raw requests to it. */
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createMirrorServer, type ServerSettings } from '../../src/serve/local/server.ts';
 
 export interface Answer {
@@ -46,7 +46,9 @@ export function sendTo(port: number, agent: Agent | false = false): Host['send']
 function textOf(bytes: Buffer, headers: IncomingHttpHeaders): string {
   // A 304 and the answer to HEAD have no body to decompress.
   const encoding = bytes.length === 0 ? undefined : headers['content-encoding'];
-  return (encoding === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8');
+  if (encoding === 'gzip') return gunzipSync(bytes).toString('utf8');
+  // Cloudflare's engine compresses like this.
+  return (encoding === 'br' ? brotliDecompressSync(bytes) : bytes).toString('utf8');
 }
 
 export async function startServer(dir: string, settings: Partial<ServerSettings> = {}): Promise<LocalHost> {
