@@ -77,7 +77,7 @@ beforeAll(async () => {
   const { Entrypoint, Cmd, Healthcheck } = Docker.config;
   command = [...Entrypoint, ...Cmd];
   healthcheck = Healthcheck.Test.slice(1);
-  await testBuild(dist, { inputs: [SAMPLE_INPUT] });
+  await testBuild(dist, { inputs: [SAMPLE_INPUT], parquet: true });
 }, 600_000);
 afterAll(() => {
   if (container !== undefined) buildah('rm', '--all');
