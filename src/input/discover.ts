@@ -1,6 +1,6 @@
 /** Finds the input files of the `--input` flags. */
 import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
 import { isIndexName, isRowsName, namesOf } from '../contract/rowsSchemas.ts';
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
@@ -104,38 +104,51 @@ function walk(root: string): string[] {
   return files;
 }
 
+/**
+ * Lists a folder. Leaves out files of rows that the index in the folder does not name, which are garbage of a killed pull.
+ * Throws an InputError if a file that it names is missing.
+ */
 function entriesOf(folder: string): Dirent[] {
+  for (let before: string | undefined; ; ) {
+    const entries = listed(folder);
+    const named = namedIn(folder, entries);
+    const there = new Set(entries.map(({ name }) => name));
+    const missing = [...(named ?? [])].find((name) => !there.has(name));
+    if (missing === undefined) return entries.filter(({ name }) => counts(name, named));
+    // A pull may have replaced the index after the folder was listed, so the folder is listed again.
+    const names = [...(named ?? [])].join();
+    if (names === before)
+      throw new InputError(`${join(folder, missing)} is missing, but the index of its folder names it`, [
+        `Restore it from a copy, or remove ${folder} and pull again.`,
+      ]);
+    before = names;
+  }
+}
+
+function listed(folder: string): Dirent[] {
   try {
     const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
     checkNames(folder, entries);
-    return counting(folder, entries);
+    return entries;
   } catch (error) {
     throw error instanceof InputError ? error : unsearchable(error);
   }
 }
 
+const counts = (name: string, named: ReadonlySet<string> | undefined): boolean =>
+  named === undefined || !isRowsName(name) || named.has(name);
+
 /**
- * Leaves out files of rows that the index in their folder does not name, which are garbage of a killed pull. Throws an
- * InputError if a file that it names is missing, and for the folder of an older version.
+ * Returns the names of the files of rows that the indexes in a folder name, undefined without an index. Throws an
+ * InputError for a damaged index, and for the folder of an older version.
  */
-function counting(folder: string, entries: Dirent[]): Dirent[] {
-  const indexes = entries
-    .filter(({ name }) => isIndexName(name))
-    .map(({ name }) => ({ path: join(folder, name), name: join(folder, name) }));
-  const named = indexes.map((file) => readIndex(file)).flatMap((index) => (index === undefined ? [] : [namesOf(index)]));
-  if (named.length === 0) {
-    const old = entries.some(({ name }) => name === 'blocks.json') && entries.some(({ name }) => name === 'runes.parquet');
-    if (old) throw new InputError(`${folder} was written by an older version of this program`, [`Remove ${folder} and pull again.`]);
-    return entries;
-  }
-  const names = new Set(named.flat());
-  const there = new Set(entries.map(({ name }) => name));
-  for (const name of names)
-    if (!there.has(name))
-      throw new InputError(`${join(folder, name)} is missing, but the index of its folder names it`, [
-        `Restore it from a copy, or remove ${folder} and pull again.`,
-      ]);
-  return entries.filter(({ name }) => !isRowsName(name) || names.has(name));
+function namedIn(folder: string, entries: readonly Pick<Dirent, 'name'>[]): ReadonlySet<string> | undefined {
+  const paths = entries.filter(({ name }) => isIndexName(name)).map(({ name }) => join(folder, name));
+  const indexes = paths.flatMap((path) => readIndex({ path, name: path }) ?? []);
+  if (indexes.length > 0) return new Set(indexes.flatMap(namesOf));
+  const old = entries.some(({ name }) => name === 'blocks.json') && entries.some(({ name }) => name === 'runes.parquet');
+  if (old) throw new InputError(`${folder} was written by an older version of this program`, [`Remove ${folder} and pull again.`]);
+  return undefined;
 }
 
 /**
@@ -171,7 +184,7 @@ async function match(pattern: string, cwd: string): Promise<string[]> {
         'Remove circular links, or use the folder itself as the input.',
       ]);
   };
-  const listed: typeof readdir = ((folder: string, options: { withFileTypes: true }, done: Listed) =>
+  const list: typeof readdir = ((folder: string, options: { withFileTypes: true }, done: Listed) =>
     readdir(folder, options, (error, entries) => {
       if (error !== null) return done(error, entries);
       try {
@@ -182,8 +195,10 @@ async function match(pattern: string, cwd: string): Promise<string[]> {
       }
     })) as typeof readdir;
   try {
-    const found = await fg.glob(pattern, { cwd, absolute: true, onlyFiles: false, objectMode: true, fs: { readdir: listed } });
-    return found.filter(({ dirent, path }) => !dirent.isDirectory() && !path.endsWith(CHECKSUM_ENDING)).map(({ path }) => path);
+    const found = await fg.glob(pattern, { cwd, absolute: true, onlyFiles: false, objectMode: true, fs: { readdir: list } });
+    const files = found.filter(({ dirent, path }) => !dirent.isDirectory() && !path.endsWith(CHECKSUM_ENDING)).map(({ path }) => path);
+    const named = new Map([...new Set(files.map(dirname))].map((folder) => [folder, namedIn(folder, listed(folder))]));
+    return files.filter((path) => counts(basename(path), named.get(dirname(path))));
   } catch (error) {
     throw error instanceof InputError ? error : unsearchable(error);
   }

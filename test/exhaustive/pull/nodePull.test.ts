@@ -2,11 +2,13 @@
  * Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and pulled folders that someone has
  * changed.
  */
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import fs, { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Store } from '../../../src/duckdb/store.ts';
 import { BuildError } from '../../../src/errors.ts';
+import { discover, type InputFile } from '../../../src/input/discover.ts';
 import { LIMITS } from '../../../src/limits.ts';
 import { knownRunes } from '../../../src/pull/node/readPulledRunes.ts';
 import { RowFiles } from '../../../src/pull/node/rowFiles.ts';
@@ -271,11 +273,38 @@ describe('a pull from a node', () => {
     const before = await testBuild(join(to, 'out'), { inputs: [to] });
     const path = fileIn(to, '100-199');
     cpSync(path, path.replace('100-199-', '100-100-'));
-    const again = await testBuild(join(to, 'again'), { inputs: [join(to, 'pulled')] });
-    expect(again.manifest).toEqual(before.manifest);
+    for (const [i, input] of ['pulled', 'pulled/*'].entries())
+      expect((await testBuild(join(to, `again-${i}`), { inputs: [join(to, input)] })).manifest).toEqual(before.manifest);
     rmSync(path);
     const error = await failedBuild(join(to, 'out'), { inputs: [join(to, 'pulled')] });
     expect([error.exitCode, error.message]).toEqual([2, `${path} is missing, but the index of its folder names it`]);
+  });
+
+  it('is listed again by a build, if a pull replaces its index meanwhile', async () => {
+    const [folder, later] = [join(to, 'pulled'), temporaryFolder()];
+    usePulled();
+    node.replace(extended(CHAIN.slice(0, 225), 6, random('a branch while a build lists')));
+    await pull();
+    cpSync(folder, later, { recursive: true });
+    const names = (files: readonly InputFile[]) => files.map(({ path }) => basename(path));
+    const expected = names(await discover([later]));
+    rmSync(folder, { recursive: true });
+    usePulled();
+    const { readdirSync: read } = fs;
+    Object.assign(fs, {
+      readdirSync: (...args: Parameters<typeof read>) => {
+        const found = read(...args);
+        if (String(args[0]) === folder) cpSync(later, folder, { recursive: true });
+        return found;
+      },
+    });
+    syncBuiltinESMExports();
+    try {
+      expect(names(await discover([folder]))).toEqual(expected);
+    } finally {
+      Object.assign(fs, { readdirSync: read });
+      syncBuiltinESMExports();
+    }
   });
 
   it('refuses a node that has pruned a needed block, before it reads any', async () => {
