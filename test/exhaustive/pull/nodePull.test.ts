@@ -2,7 +2,7 @@
  * Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and pulled folders that someone has
  * changed.
  */
-import fs, { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -272,7 +272,12 @@ describe('a pull from a node', () => {
     usePulled();
     const before = await testBuild(join(to, 'out'), { inputs: [to] });
     const path = fileIn(to, '100-199');
-    cpSync(path, path.replace('100-199-', '100-100-'));
+    const later = temporaryFolder();
+    node.replace(extended(CHAIN.slice(0, 225), 6, random('a branch that left garbage')));
+    await pull({}, later);
+    const garbage = readdirSync(join(later, 'pulled')).filter((name) => name.endsWith('.parquet') && !existsSync(join(to, 'pulled', name)));
+    expect(garbage.length).toBeGreaterThan(0);
+    for (const name of garbage) cpSync(join(later, 'pulled', name), join(to, 'pulled', name));
     for (const [i, input] of ['pulled', 'pulled/*'].entries())
       expect((await testBuild(join(to, `again-${i}`), { inputs: [join(to, input)] })).manifest).toEqual(before.manifest);
     rmSync(path);
