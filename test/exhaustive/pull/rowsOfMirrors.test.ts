@@ -313,6 +313,11 @@ describe('a mirror that lies', () => {
     ],
     ['heights twice', (index) => ({ ...index, files: [...index.files, ...index.files] }), /blocks above 10[0-9]/],
     ['a file of too many heights', (index) => ({ ...index, files: [{ ...index.files[0], last: 105 }] }), /blocks 0..105/],
+    [
+      'a file of heights of two hundreds',
+      (index) => ({ ...index, files: [{ ...index.files[0], first: 50, last: 105 }] }),
+      /blocks 50..105, which is not a range within/,
+    ],
     ['a file that ends before it begins', (index) => ({ ...index, files: [{ ...index.files[0], first: 50, last: 40 }] }), /blocks 50..40/],
     [
       'more bytes than rows have',

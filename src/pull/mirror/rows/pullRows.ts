@@ -5,7 +5,7 @@
  *
  * No text of an index becomes a path: paths are computed from checked heights and digests.
  */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { inParallel } from '../../../atOnce.ts';
@@ -30,7 +30,7 @@ import { InputError } from '../../../errors.ts';
 import { sha256Of } from '../../../input/checksums.ts';
 import { ROWS_FOLDER, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } from '../../../rows/rowsFolder.ts';
-import { HEIGHTS_PER_FILE } from '../../../rows/rowsForm.ts';
+import { HEIGHTS_PER_FILE, hundredOf } from '../../../rows/rowsForm.ts';
 import { BadBlockError } from '../../blockIdentity.ts';
 import { HIGHEST, MOST_BLOCKS } from '../../blockSource.ts';
 import type { Client } from '../../httpClient.ts';
@@ -228,10 +228,12 @@ class RowsPull {
     const within = (all: readonly RowFile[]) => all.filter(({ first, last }) => last >= low && first <= high);
     const [ours, theirs] = [within(dropped), within(added)];
     if (ours.length + theirs.length === 0) return 0;
+    // With random bytes before each row, a mirror cannot choose other rows of a settled block that have the same sum.
+    const salt = randomBytes(16).toString('hex');
     const blocks = (all: readonly RowFile[]) =>
       all.length === 0
         ? 'SELECT NULL::BIGINT AS block_height, NULL::HUGEINT AS content WHERE false'
-        : `SELECT block_height, sum(hash(r)::HUGEINT) AS content FROM ${readFiles(
+        : `SELECT block_height, sum(md5_number_lower('${salt}' || r::VARCHAR)::HUGEINT) AS content FROM ${readFiles(
             'parquet',
             all.map((file) => join(folder, rowsName('files', file))),
           )} r WHERE block_height BETWEEN ${low} AND ${high} GROUP BY block_height`;
@@ -332,8 +334,8 @@ function impossible(index: RowsIndex, manifest: Manifest, limits: RowsLimits): s
   let [before, without] = [-1, last - begin + 1];
   for (const { first, last: end, rows, bytes } of files) {
     const what = `has a file of blocks ${first}..${end}`;
-    if (first <= before || end < first || end - first >= HEIGHTS_PER_FILE || end > Math.min(last, HIGHEST))
-      return `${what}, which is not a range of at most ${HEIGHTS_PER_FILE} blocks above ${before} and up to ${last}`;
+    if (first <= before || end < first || end > Math.min(hundredOf(first).last, last, HIGHEST))
+      return `${what}, which is not a range within ${HEIGHTS_PER_FILE} blocks above ${before} and up to ${last}`;
     if (rows > MOST_RECORDS) return `${what} with ${rows} rows, more than ${MOST_RECORDS}`;
     if (bytes > mostBytes(rows, end - first + 1, limits)) return `${what} with ${bytes} bytes, too many for ${rows} rows`;
     [before, without] = [end, without - (end - first + 1)];
