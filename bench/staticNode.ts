@@ -10,6 +10,7 @@ import type { FakeBlock } from '../test/support/fakeNode.ts';
 import { hash256 } from '../test/support/memoryLedger.ts';
 import { freePort } from '../test/support/ports.ts';
 import { compact } from '../test/support/runeBlocks.ts';
+import { nginxMain } from './load/nginx.ts';
 import { requireProgram, Started } from './load/processes.ts';
 
 /** The output that each input spends: its value and its script. */
@@ -33,7 +34,7 @@ export class StaticNode {
     requireProgram('nginx', 'It sends the blocks. Install it, such as with apt-get install nginx.');
     for (const kind of ['block', 'spenttxouts', 'blockhashbyheight']) mkdirSync(join(home, 'rest', kind), { recursive: true });
     const port = await freePort();
-    writeFileSync(join(home, 'nginx.conf'), configuration(home, port));
+    writeFileSync(join(home, 'nginx.conf'), nginxMain(home, serverOf(home, port)));
     const started = new Started('nginx', 'nginx', ['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')]);
     const node = new StaticNode(`http://127.0.0.1:${port}`, home, chain, blocksIn(chain), started);
     for (const block of node.blocks) node.#add(block, (path) => linkSync(join(chain, `${block.height}.bin`), path));
@@ -89,22 +90,9 @@ function spentOutputs(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([compact(transactions.length), ...parts]);
 }
 
-const configuration = (home: string, port: number): string => `
-daemon off;
-master_process off;
-pid ${home}/nginx.pid;
-events { worker_connections 1024; }
-http {
-  access_log off;
-  sendfile on;
-  tcp_nopush on;
-  keepalive_requests 1000000;
-  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${home}/${name};`).join('\n  ')}
-  server {
+const serverOf = (home: string, port: number): string => `server {
     listen 127.0.0.1:${port};
     root ${home};
     error_page 404 @missing;
     location @missing { return 404 "Block height out of range"; }
-  }
-}
-`;
+  }`;

@@ -15,13 +15,14 @@ export async function startNginx(build: string, folder: string, upstream: number
   mkdirSync(home);
   writeFileSync(join(home, 'site.conf'), nginxSite(build, port, upstream));
   const path = join(home, 'nginx.conf');
-  writeFileSync(path, mainOf(home));
+  writeFileSync(path, nginxMain(home, `include ${home}/site.conf;`));
   const started = new Started('nginx', 'nginx', ['-p', home, '-e', 'stderr', '-c', path]);
   await started.listening(port);
   return { started, port };
 }
 
-const mainOf = (home: string): string => `
+/** Returns a configuration of nginx with these lines in its block `http`. `home` is a folder for its files. */
+export const nginxMain = (home: string, http: string): string => `
 daemon off;
 worker_processes 1;
 pid ${home}/nginx.pid;
@@ -32,6 +33,6 @@ http {
   tcp_nopush on;
   keepalive_requests 1000000;
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${home}/${name};`).join('\n  ')}
-  include ${home}/site.conf;
+  ${http}
 }
 `;

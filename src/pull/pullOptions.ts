@@ -1,5 +1,5 @@
 /** What a pull is asked for, and what it did. */
-import type { Heights } from './heightRange.ts';
+import type { Heights } from './heights.ts';
 
 export interface WantedBlocks {
   /** First height, or a number of last blocks. If undefined, the first pulled block, or the first block of the source. */

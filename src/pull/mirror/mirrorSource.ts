@@ -10,9 +10,14 @@ import { MOST_FILE, MOST_OBJECT } from '../../format/root.ts';
 import { digestOfBlocks, readDigests } from '../../output/digests.ts';
 import type { Files, OpenFile } from '../../pages/fileAccess.ts';
 import { archiveNameOf, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
-import { BadBlockError } from '../blockIdentity.ts';
-import { HIGHEST, MOST_BLOCKS } from '../blockSource.ts';
-import type { Client } from '../httpClient.ts';
+import { HIGHEST, MOST_BLOCKS } from '../heights.ts';
+import { type Client, PassingError } from '../httpClient.ts';
+
+/**
+ * Thrown for inconsistent data of a mirror. A retry can help, because a build may have replaced the data between two
+ * requests. The message continues a sentence that begins with the name of the data or the mirror.
+ */
+export class BadDataError extends PassingError {}
 
 /**
  * Maximum size of a manifest, in bytes. A range of heights takes some 18 bytes, so the manifest of a testnet with a gap
@@ -80,28 +85,27 @@ export interface Listing {
 export async function readListing(base: string, client: Client): Promise<Listing> {
   return client.persist(base, async () => {
     const found = await findManifest(base, client);
-    if (found === undefined) throw new BadBlockError('no longer has a manifest');
+    if (found === undefined) throw new BadDataError('no longer has a manifest');
     const blocks: BlockDigest[] = [];
     for (const path of digestsPaths(found)) {
       const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path), DIGESTS_BYTES);
-      if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
+      if (body === undefined) throw new BadDataError(`answers ${path} with status ${status}`);
       for (const block of body) blocks.push(block);
       // The check after the loop refuses too many blocks. Stops here, so that wrong files cannot fill the memory.
       if (blocks.length > found.blocks) break;
     }
     if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest)
-      throw new BadBlockError('has block digests that do not match the digest in its manifest');
+      throw new BadDataError('has block digests that do not match the digest in its manifest');
     return { manifest: found, blocks };
   });
 }
 
 /**
  * Returns a reader of a mirror's archive. The reader fetches complete files, checks each file against the hash in its
- * name, and keeps the last few files. Blocks are pulled in ascending order, so each file is fetched once: all of
- * history takes thousands of requests instead of millions.
+ * name, and keeps the last few files.
  */
 export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
-  // Keeps promises, so that blocks of the same file that are pulled in parallel fetch this file once.
+  // Keeps promises, so that concurrent reads of a file fetch it once.
   const files = new PartCache(KEPT_BYTES);
   const fetches = new AtOnce(FETCHES);
   const fetchFile = (path: string, size: number) => {
@@ -132,7 +136,7 @@ export function digestsPaths({ heights }: Manifest): Set<string> {
 /** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
 export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
 
-/** Maximum size of archive files to keep in memory, in bytes. Blocks that are pulled in parallel need few files. */
+/** Maximum size of archive files to keep in memory, in bytes. */
 const KEPT_BYTES = MOST_OBJECT;
 
 /** Maximum number of archive files that are fetched at the same time. A reader may ask for a file of each level. */
@@ -145,8 +149,8 @@ const FETCHES = 2;
 async function fetchWhole(path: string, size: number, base: string, client: Client): Promise<Uint8Array | undefined> {
   const { status, body } = await client.getBytes(`${base}/${path}`, Math.min(size, MOST_FILE));
   if (status === 404) return undefined;
-  if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
+  if (body === undefined) throw new BadDataError(`needs ${path}, but the mirror answered with status ${status}`);
   if (openFile(archiveNameOf(path) ?? '', Buffer.from(body.buffer, body.byteOffset, body.length)) === undefined)
-    throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
+    throw new BadDataError(`needs ${path}, which is damaged on the mirror`);
   return body;
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
 import { copyOf, hashText, uint32At } from '../../runes/bytes.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
-import { HIGHEST } from '../blockSource.ts';
+import { HIGHEST } from '../heights.ts';
 import { PassingError } from '../httpClient.ts';
 import { compactSize, LONGEST_SCRIPT, VALUE_BYTES } from './spentOutputs.ts';
 

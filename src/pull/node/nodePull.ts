@@ -21,7 +21,7 @@ import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState, removeState } from '../../unspent/diskLedger.ts';
 import { DamagedStateError } from '../../unspent/readChecked.ts';
-import type { Heights } from '../heightRange.ts';
+import type { Heights } from '../heights.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
 import type { PullOptions, PullResult } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';

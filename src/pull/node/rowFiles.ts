@@ -12,7 +12,7 @@ import { checkFile, placeFile } from '../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf, NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
 import { CsvFile } from '../csvFile.ts';
-import type { Heights } from '../heightRange.ts';
+import type { Heights } from '../heights.ts';
 import { type CsvRows, writeParquet } from '../parquetFile.ts';
 import { removeWorkFiles, writeError } from '../writePulled.ts';
 

@@ -31,12 +31,11 @@ import { sha256Of } from '../../../input/checksums.ts';
 import { ROWS_FOLDER, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } from '../../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf } from '../../../rows/rowsForm.ts';
-import { BadBlockError } from '../../blockIdentity.ts';
-import { HIGHEST, MOST_BLOCKS } from '../../blockSource.ts';
+import { HIGHEST, MOST_BLOCKS } from '../../heights.ts';
 import type { Client } from '../../httpClient.ts';
 import type { PullOptions, PullResult } from '../../pullOptions.ts';
 import { workFile } from '../../writePulled.ts';
-import { findManifest, impossible as impossibleManifest } from '../mirrorSource.ts';
+import { BadDataError, findManifest, impossible as impossibleManifest } from '../mirrorSource.ts';
 import { type RowsLimits, RowsReader } from './readerProcesses.ts';
 import { mostBytes } from './readStrangersRows.ts';
 
@@ -202,8 +201,8 @@ class RowsPull {
       const temporary = workFile(folder, '.fetched');
       try {
         const { status, digest } = await client.save(`${base}/${ROWS_FOLDER}/${name}`, temporary, bytes);
-        if (status !== 200) throw new BadBlockError(`need ${ROWS_FOLDER}/${name}, but the mirror answered with status ${status}`);
-        if (digest !== sha256) throw new BadBlockError(`need ${ROWS_FOLDER}/${name}, which is damaged on the mirror`);
+        if (status !== 200) throw new BadDataError(`need ${ROWS_FOLDER}/${name}, but the mirror answered with status ${status}`);
+        if (digest !== sha256) throw new BadDataError(`need ${ROWS_FOLDER}/${name}, which is damaged on the mirror`);
         const runes = kind === 'runes' ? [] : this.theirs.runes.filter((one) => one.first <= last && first <= one.last);
         const paths = runes.map((one) => join(folder, rowsName('runes', one)));
         const { rows } = file;
@@ -297,12 +296,12 @@ const rangesOf = ({ sources, files }: FolderIndex): { first: number; last: numbe
 
 async function readTheirs(base: string, manifest: Manifest, client: Client, limits: RowsLimits): Promise<RowsIndex> {
   const { sha256 } = manifest.rows ?? {};
-  if (sha256 === undefined) throw new BadBlockError('no longer publishes rows');
+  if (sha256 === undefined) throw new BadDataError('no longer publishes rows');
   const path = rowsIndexPath(sha256);
   const { status, body } = await client.getBytes(`${base}/${path}`, INDEX_BYTES);
-  if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
+  if (body === undefined) throw new BadDataError(`answers ${path} with status ${status}`);
   if (createHash('sha256').update(body).digest('hex') !== sha256)
-    throw new BadBlockError(`has ${path} with other content than its manifest says`);
+    throw new BadDataError(`has ${path} with other content than its manifest says`);
   const found = rowsIndex.safeParse(attempt(() => JSON.parse(new TextDecoder().decode(body))));
   const why = found.success ? impossible(found.data, manifest, limits) : 'is not a list of rows';
   if (!found.success || why !== undefined)

@@ -11,7 +11,7 @@ import { createInterface, type Interface } from 'node:readline';
 import { AtOnce } from '../../../atOnce.ts';
 import type { WorkLimits } from '../../../limits.ts';
 import { program } from '../../../program.ts';
-import { BadBlockError } from '../../blockIdentity.ts';
+import { BadDataError } from '../mirrorSource.ts';
 import { type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
 /**
@@ -65,7 +65,7 @@ export class RowsReader {
   }
 
   /**
-   * Waits for a free process, which then checks the file. Rejects with a BadBlockError if the file is refused, or if its
+   * Waits for a free process, which then checks the file. Rejects with a BadDataError if the file is refused, or if its
    * process ends or takes too long.
    */
   read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<void> {
@@ -84,12 +84,12 @@ export class RowsReader {
       reader.child.stdin?.write(`${JSON.stringify({ ...request, ...paths, ...more })}\n`);
       const line = await Promise.race([reply, reader.end]);
       if (line === undefined)
-        throw new BadBlockError(
+        throw new BadDataError(
           `crashed the process that read them, or took more than ${this.limits.rowsReadMs / 1000} s: the files are damaged or too large`,
         );
       const { fault } = rowsReply.parse(JSON.parse(line[0]));
       this.#idle.push(reader);
-      if (fault !== undefined) throw new BadBlockError(`are refused: ${fault}`);
+      if (fault !== undefined) throw new BadDataError(`are refused: ${fault}`);
     } finally {
       clearTimeout(timer);
     }

@@ -1,4 +1,10 @@
-/** Limits of what a source may claim. */
+/** Heights of blocks, and how many of them a source may claim. */
+
+/** Range of heights, both ends included. */
+export interface Heights {
+  readonly first: number;
+  readonly last: number;
+}
 
 /** Highest valid height. Bitcoin's chain reaches it in about 170 years, so a greater height means wrong data. */
 export const HIGHEST = 10_000_000;
