@@ -34,7 +34,7 @@ export class StaticNode {
     requireProgram('nginx', 'It sends the blocks. Install it, such as with apt-get install nginx.');
     for (const kind of ['block', 'spenttxouts', 'blockhashbyheight']) mkdirSync(join(home, 'rest', kind), { recursive: true });
     const port = await freePort();
-    writeFileSync(join(home, 'nginx.conf'), nginxMain(home, serverOf(home, port)));
+    writeFileSync(join(home, 'nginx.conf'), nginxMain(home, serverOf(home, port), 'master_process off'));
     const started = new Started('nginx', 'nginx', ['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')]);
     const node = new StaticNode(`http://127.0.0.1:${port}`, home, chain, blocksIn(chain), started);
     for (const block of node.blocks) node.#add(block, (path) => linkSync(join(chain, `${block.height}.bin`), path));

@@ -21,10 +21,13 @@ export async function startNginx(build: string, folder: string, upstream: number
   return { started, port };
 }
 
-/** Returns a configuration of nginx with these lines in its block `http`. `home` is a folder for its files. */
-export const nginxMain = (home: string, http: string): string => `
+/**
+ * Returns a configuration of nginx with these lines in its block `http`. `home` is a folder for its files. As root, workers
+ * of nginx run as another user; `processes` may keep them from it.
+ */
+export const nginxMain = (home: string, http: string, processes = 'worker_processes 1'): string => `
 daemon off;
-worker_processes 1;
+${processes};
 pid ${home}/nginx.pid;
 events { worker_connections 1024; }
 http {
