@@ -53,6 +53,7 @@ async function bytesOf(path: string, limit: number, at = host, use?: (page: Page
   const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/${path}`;
   const { page, problems, requested, close } = await openPage(url);
   await settled(page);
+  expect(await page.locator('#view >> text=has no runes').count()).toBe(0);
   await use?.(page);
   await quiet(page);
   await close();
@@ -63,7 +64,7 @@ async function bytesOf(path: string, limit: number, at = host, use?: (page: Page
   return bytes;
 }
 
-const ADDRESS = 'bcrt1qxmg5ympmhq50dhpt4l6zqnmzl806xxaqk3prs9';
+const ADDRESS = 'bcrt1qxmg5ympmhq50dhpt4l6zqnmzl806xxaqm27hdw';
 
 it.each([
   ['the overview', '', OVERVIEW],
@@ -90,7 +91,7 @@ it.each([
  * blocks, and SPREAD in most blocks.
  */
 const RUNE = '2000001:15';
-const [BUSY, SPREAD] = ['bcrt1q0zle0eulmswur6tf4e5j6t7mfl26d9hyus38qh', 'bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdkxxpaz'];
+const [BUSY, SPREAD] = ['bcrt1q0zle0eulmswur6tf4e5j6t7mfl26d9hycdtky7', 'bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdndzvrc'];
 
 it.each([
   ['the overview', '', OVERVIEW],
