@@ -5,7 +5,7 @@ import { tier } from '../support/tier.ts';
 /** Number of parallel workers. CI has two cores, but a file waits for its processes and servers half of its time. */
 const WORKERS = 3;
 
-const FILES = 'test/{exhaustive,rehearsal/model}/**/*.test.ts';
+const FILES = 'test/exhaustive/**/*.test.ts';
 const { test } = tier(FILES, { testTimeout: 600_000 });
 const { reporters, sequence, ...alone } = test ?? {};
 

@@ -20,7 +20,6 @@ export interface Transaction {
 export interface Block {
   readonly hash: string;
   readonly previous: string;
-  readonly merkleRoot: string;
   readonly time: number;
   readonly transactions: readonly Transaction[];
 }
@@ -58,24 +57,9 @@ export function parseBlock(bytes: Uint8Array): Block {
   return {
     hash: hexOfId(sha256d(header)),
     previous: hexOfId(header.toString('latin1', 4, 36)),
-    merkleRoot: hexOfId(header.toString('latin1', 36, 68)),
     time: header.readUInt32LE(68),
     transactions,
   };
-}
-
-/** Computes the merkle root of the transaction ids, as hex in the usual byte order. */
-export function merkleRoot(transactions: readonly Transaction[]): string {
-  let level = transactions.map(({ id }) => id);
-  while (level.length > 1) {
-    const above: string[] = [];
-    for (const [i, left] of level.entries()) {
-      // If the number of hashes is odd, the last one is paired with itself.
-      if (i % 2 === 0) above.push(sha256d(Buffer.from(left + (level[i + 1] ?? left), 'latin1')));
-    }
-    level = above;
-  }
-  return hexOfId(level[0] ?? '');
 }
 
 function readTransaction(reader: Reader): Transaction {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /** Output scripts for tests, by form. `n` selects one of several keys. `bare` has no address. */
-export const SCRIPTS = {
+const SCRIPTS = {
   key: (n: number) => `0014${byte(n).repeat(20)}`,
   taproot: (n: number) => `5120${byte(n).repeat(32)}`,
   legacy: (n: number) => `76a914${byte(n).repeat(20)}88ac`,
@@ -17,7 +17,7 @@ export interface ChainTransaction {
 }
 
 /** Returns the script of a message. The integers are encoded in LEB128, in pushes of at most 75 bytes. */
-export function message(...integers: (bigint | number)[]): string {
+function message(...integers: (bigint | number)[]): string {
   const bytes: number[] = [];
   for (const integer of integers) {
     let rest = BigInt(integer);
@@ -30,17 +30,17 @@ export function message(...integers: (bigint | number)[]): string {
 }
 
 /** Returns the script that pushes at most 75 bytes, given in hex. */
-export function push(hex: string): string {
+function push(hex: string): string {
   return byte(hex.length / 2) + hex;
 }
 
 /** Returns the bytes that commit to a name, in hex: little-endian, without zeros at the end. */
-export function nameHex(name: bigint): string {
+function nameHex(name: bigint): string {
   return reversed(name.toString(16).padStart(32, '0')).replace(/(00)+$/, '');
 }
 
 /** Serialises a block without proof of work. Returns its bytes, its hash, and the ids of its transactions. */
-export function blockBytes(previous: string, time: number, transactions: readonly ChainTransaction[]) {
+function blockBytes(previous: string, time: number, transactions: readonly ChainTransaction[]) {
   const serialised = transactions.map(transactionHex);
   const header = `00000020${reversed(previous)}${'00'.repeat(32)}${u32(time)}${u32(0)}${u32(0)}`;
   const bytes = Buffer.from(header + size(transactions.length) + serialised.map(({ hex }) => hex).join(''), 'hex');
@@ -111,13 +111,6 @@ export class InventedChain {
     for (const [i, { outputs }] of transactions.entries()) {
       for (const [vout, script] of outputs.entries()) this.#unspent.push({ outpoint: `${txids[i]}:${vout}`, script, height });
     }
-  }
-
-  /** Removes the blocks from height `count` on. Outputs that the removed blocks spent stay spent. */
-  cut(count: number): void {
-    this.blocks.length = count;
-    this.#unspent = this.#unspent.filter(({ height }) => height < count);
-    this.#hash = count === 0 ? '00'.repeat(32) : sha256d((this.blocks[count - 1] ?? Buffer.alloc(0)).toString('hex', 0, 80));
   }
 
   /** Returns a copy of the chain. Its next blocks come from another seed. */

@@ -28,12 +28,10 @@
  *     model.rune('840000:1')               // a rune by id; also by number ('0'), or by name without spacers ('UNCOMMONGOODS')
  *     model.addresses()                    // iterates over all addresses that have or had runes
  *     model.block(height)                  // { hash, time } of a block that was applied
- *     model.digest()                       // hash of the complete state, equal for equal states; takes long on a long chain
  *
- * Other functions: `decimal(amount, divisibility)` writes an amount as the API does; `addressOf`, `parseBlock`, `merkleRoot`,
+ * Other functions: `decimal(amount, divisibility)` writes an amount as the API does; `addressOf`, `parseBlock`,
  * `decipher`, `minimumName` and `commitmentOf` are in other files. A rune's `symbol` is null where the API shows `¤`.
  */
-import { createHash } from 'node:crypto';
 import { type AddressForm, addressOf } from './address.ts';
 import { hexOfId, outpointKey, outpointText, parseBlock, parseOutpoint, type Transaction } from './block.ts';
 import { Heights } from './heights.ts';
@@ -311,20 +309,6 @@ export class Model {
       mintPercentage: decimal((share + 5n * 10n ** 13n) / 10n ** 14n, 4),
       mintable: mintable(rune, this.tip.height + 1),
     };
-  }
-
-  /** Returns a hash of the complete state. Equal states have equal hashes. */
-  digest(): string {
-    const lines = [JSON.stringify(this.tip), this.#taproot.text()];
-    const text = (value: unknown) => JSON.stringify(value, (_, field) => (typeof field === 'bigint' ? `${field}n` : field));
-    for (const rune of this.runes)
-      lines.push(text([rune, this.#runesById.get(rune.id) === rune, this.#runesByName.get(rune.name) === rune]));
-    for (const answer of this.outputs()) lines.push(text({ ...answer, held: answer.held.map(({ rune, amount }) => [rune.id, amount]) }));
-    for (const [address, { holdings, unspent }] of this.#accounts) {
-      for (const { rune, amount } of holdings.values()) lines.push(text([address, rune.id, amount, this.holding(rune, address)]));
-      lines.push(text([address, [...unspent].map(({ key }) => outpointText(key)).sort()]));
-    }
-    return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
   }
 
   #applyTransaction(transaction: Transaction, height: number, txIndex: number, undo: Undo): void {
