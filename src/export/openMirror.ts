@@ -5,11 +5,10 @@ import type { Flags } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { openRegularFile } from '../disk/regularFile.ts';
-import { InputError, isAbsence, messageOf, UsageError } from '../errors.ts';
+import { InputError, isAbsence, UsageError } from '../errors.ts';
 import { MOST_FILE } from '../format/root.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
-import { Client, isPassing, PassingError, refuseRedirect } from '../pull/httpClient.ts';
-import { DEFAULTS } from '../pull/pullRequest.ts';
+import { Client } from '../pull/httpClient.ts';
 import { later } from '../serve/client/later.ts';
 import * as lists from '../serve/client/lists.ts';
 import { Mirror } from '../serve/client/mirrorClient.ts';
@@ -63,35 +62,16 @@ const fetchIn =
 
 /** Returns a `fetch` that retries failed requests. Rejects with a BuildError after the last retry. */
 function fetchPersistently(log: Log): typeof globalThis.fetch {
-  const onRetry = (why: string) => log.notice(`${why}; trying again`);
-  const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
+  const client = Client.reporting(log, 0);
   return (input, init) =>
     client.persist(String(input), async () => {
-      const signal = AbortSignal.timeout(DEFAULTS.timeoutMs);
-      const failed = (error: unknown): never => {
-        throw error instanceof InputError ? error : new PassingError(`failed: ${messageOf((error as Error).cause ?? error)}`);
-      };
-      const response = await fetch(input, { ...init, redirect: 'manual', signal }).catch(failed);
-      if (isPassing(response.status)) throw new PassingError(`was answered with status ${response.status}`);
-      refuseRedirect(String(input), response.status, response.headers.get('location'));
-      return new Response(await bytesOf(String(input), response).catch(failed), {
-        status: response.status,
-        headers: ['content-type', 'content-range'].flatMap((name): [string, string][] => {
-          const value = response.headers.get(name);
-          return value === null ? [] : [[name, value]];
-        }),
+      // A host without range requests sends complete files, and no file of a mirror is larger than MOST_FILE.
+      const reading = { limit: MOST_FILE, headers: Object.fromEntries(new Headers(init?.headers)) };
+      const { status, headers, body } = await client.ask(String(input), reading);
+      const known = ['content-type', 'content-range'].flatMap((name): [string, string][] => {
+        const value = headers[name];
+        return value === undefined ? [] : [[name, String(value)]];
       });
+      return new Response(body.length === 0 ? null : body, { status, headers: known });
     });
-}
-
-/** Reads a body. A host without range requests sends complete files, and no file of a mirror is larger than MOST_FILE. */
-async function bytesOf(url: string, { body }: Response): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > MOST_FILE) throw new InputError(`${url} has more than ${MOST_FILE} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }

@@ -1,6 +1,6 @@
 /**
- * HTTP client with a rate limit, retries, and limits on the size and the time of each answer. Follows no redirects,
- * because they could send API keys to another host.
+ * HTTP client with a rate limit, retries, and limits on the size and the time of each answer. Follows no redirects, so
+ * that a server can send a pull to no other host.
  *
  * Uses undici's request() instead of fetch(), which takes four times the CPU time for a block.
  */
@@ -8,12 +8,12 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { Agent, errors } from 'undici';
+import type { Log } from '../cli/log.ts';
 import { misfitOf } from '../contract/schemas.ts';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
+import { DEFAULTS } from './pullOptions.ts';
 
 export interface ClientOptions {
-  /** Headers of every request. Their values may be API keys, so messages never show the values. */
-  readonly headers: Readonly<Record<string, string>>;
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
   readonly retries: number;
@@ -39,26 +39,27 @@ const CLOCK: Clock = { now: () => performance.now(), wait: (ms, signal) => sleep
 
 /** How to read an answer. */
 export interface Reading {
-  /** Largest body of an answer with status 200, in bytes. Does not apply if a sink receives the body. */
+  /** Largest body of an answer with the wanted content, in bytes. Does not apply if a sink receives the body. */
   readonly limit: number;
   /**
-   * Receives the body of an answer with status 200 in parts. `Answer.body` is then empty. If the sink throws, the
-   * request ends with this error.
+   * Receives the wanted content in parts. `Answer.body` is then empty. If the sink throws, the request ends with this
+   * error.
    */
   readonly sink?: ((chunk: Uint8Array) => void) | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Answer {
   readonly status: number;
   /** Header values, by name in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Complete body if the status is 200, otherwise the first part of the body, up to about REFUSAL_BYTES. */
+  /** Complete body if the status is 200 or 206, otherwise the first part of the body, up to about REFUSAL_BYTES. */
   readonly body: Buffer;
 }
 
+/** Result of a request. `body` is undefined unless the status is 200. */
 export interface Reply<T> {
   readonly status: number;
-  /** Parsed response body; undefined unless the status is 200. */
   readonly body: T | undefined;
 }
 
@@ -72,37 +73,24 @@ export class PassingError extends Error {
   }
 }
 
-/** Thrown for an answer whose body is larger than the limit. */
-class TooLargeError extends PassingError {
-  constructor(bytes: number, limit: number) {
-    super(`has ${bytes} bytes or more; the largest valid answer has ${limit}`);
-  }
-}
-
 const LONGEST_PAUSE_MS = 60_000;
 
 /** Longest Retry-After that a pull waits for, in milliseconds. A longer one ends the pull with a BuildError. */
 const LONGEST_WAIT_MS = 15 * 60_000;
 
-/**
- * Longest time for a complete answer, as a multiple of `timeoutMs`. Without this limit, a server could send a byte at a
- * time forever.
- */
+/** Longest time for a complete answer, as a multiple of `timeoutMs`, because a server could send a byte at a time forever. */
 const LONGEST_ANSWER = 20;
 
 /** Largest accepted response body if the caller gives no smaller limit. Files of archives are the largest bodies. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 
-/** Maximum number of bytes to read from a body whose status is not 200. The rest of the body is ignored. */
+/** Maximum number of bytes to read from a body without the wanted content. The rest of the body is ignored. */
 const REFUSAL_BYTES = 64 * 1024;
 
 /** Reason for the abort of a request whose answer was read. Without a reason, each abort would create an error. */
 const ENDED = new Error('the request has ended');
 
-/**
- * True for a status that may change after a retry. False for 501, because the server does not support the request at
- * all.
- */
+/** True for a status that may change after a retry. The status 501 does not: the server does not support the request. */
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
 export class Client {
@@ -122,37 +110,25 @@ export class Client {
     void this.#agent.destroy();
   }
 
+  /** Returns a client that reports its retries, and that no signal ends. */
+  static reporting(log: Log, rate: number = DEFAULTS.rate): Client {
+    return new Client({ ...DEFAULTS, rate, signal: new AbortController().signal, onRetry: (why) => log.notice(`${why}; trying again`) });
+  }
+
   /**
-   * Requests a URL, and parses the body of an answer with status 200. Retries if `parse` throws, because the body may
-   * be damaged. Also retries if a retry may change the status (`isPassing`). Returns any other status. Throws a
-   * BuildError if the last retry fails, and an InputError for a redirect, or for a body of more than `most` bytes.
+   * Requests a URL, and parses the body of an answer with status 200, of at most `most` bytes. Retries if `parse`
+   * throws, because the body may be damaged, and if a retry may change the status (`isPassing`). Returns any other
+   * status. Throws a BuildError if the last retry fails, and an InputError for a redirect.
    */
-  get<T>(url: string, parse: (text: string) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
-    return this.getParsed(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
-  }
-
-  /** Requests a URL like `get`, but returns the body as bytes. */
-  getBytes(url: string, most = LARGEST_BODY_BYTES): Promise<Reply<Uint8Array>> {
-    return this.getParsed(url, (body) => body, most);
-  }
-
-  /** Requests a URL like `get`, but `parse` gets the body as bytes. */
-  getParsed<T>(url: string, parse: (body: Uint8Array) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
-    return this.persist(withoutQuery(url), async () => {
-      const limit = Math.min(most, LARGEST_BODY_BYTES);
-      const { status, body } = await this.#ask(url, { limit }).catch((error: unknown) => {
-        if (!(error instanceof TooLargeError)) throw error;
-        throw new InputError(`${withoutQuery(url)} answers with more than ${sizeText(limit)}`, [
-          'No such response of this API is that large. Check the URL.',
-        ]);
-      });
+  get<T>(url: string, parse: (body: Buffer) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
+    return this.persist(url, async () => {
+      const { status, body } = await this.ask(url, { limit: Math.min(most, LARGEST_BODY_BYTES) });
       if (status !== 200) return { status, body: undefined };
       try {
         return { status, body: parse(body) };
       } catch (error) {
-        // Does not show the message of JSON.parse(): it quotes the body, which may contain a key.
-        const why = error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error);
-        throw new PassingError(`has an unexpected response body: ${why}`);
+        // The message of JSON.parse() quotes the body.
+        throw new PassingError(`has an unexpected response body: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`);
       }
     });
   }
@@ -172,7 +148,7 @@ export class Client {
         hash.update(chunk);
         for (let at = 0; at < chunk.length; ) at += writeSync(file, chunk, at);
       };
-      const { status } = await this.#ask(url, { limit: 0, sink });
+      const { status } = await this.ask(url, { limit: 0, sink });
       if (status === 200 && size !== bytes) throw new PassingError(`has ${size} bytes instead of ${bytes}`);
       return { status, digest: hash.digest('hex') };
     } finally {
@@ -208,9 +184,10 @@ export class Client {
 
   /**
    * Sends a request at once and reads the answer, whatever its status. Throws a PassingError if the network fails, or if
-   * the answer is cut short, too large or too slow. Throws the reason of the signal when the signal aborts.
+   * the answer is cut short, too large or too slow. Throws an InputError for a redirect. Throws the reason of the signal
+   * when the signal aborts.
    */
-  async send(url: URL, { limit, sink }: Reading, headers: ClientOptions['headers'] = {}): Promise<Answer> {
+  async send(url: URL, { limit, sink, headers = {} }: Reading): Promise<Answer> {
     const { signal, timeoutMs, longestMs = timeoutMs * LONGEST_ANSWER } = this.options;
     signal.throwIfAborted();
     // AbortSignal.any() would leak memory: each request would stay attached to the signal, which lives as long as the
@@ -231,9 +208,13 @@ export class Client {
       // end the process.
       response.body.on('error', () => undefined);
       const answer = { status: response.statusCode, headers: response.headers };
-      const isWanted = answer.status === 200;
-      const length = Number(answer.headers['content-length'] ?? 0);
-      if (isWanted && sink === undefined && length > limit) throw new TooLargeError(length, limit);
+      refuseRedirect(url, answer);
+      const isWanted = answer.status === 200 || answer.status === 206;
+      const check = (bytes: number) => {
+        if (isWanted && sink === undefined && bytes > limit)
+          throw new PassingError(`has ${bytes} bytes or more; the largest valid answer has ${limit}`);
+      };
+      check(Number(answer.headers['content-length'] ?? 0));
       const { 'content-encoding': encoding = 'identity' } = answer.headers;
       if (isWanted && encoding !== 'identity')
         throw new PassingError(`is compressed (${String(encoding).slice(0, 60)}), which was not asked for`);
@@ -245,8 +226,8 @@ export class Client {
           isOfSink = true;
           sink(chunk);
           isOfSink = false;
-        } else if (isWanted && size > limit) throw new TooLargeError(size, limit);
-        else chunks.push(chunk);
+        } else chunks.push(chunk);
+        check(size);
         if (!isWanted && size > REFUSAL_BYTES) break;
       }
       return { ...answer, body: Buffer.concat(chunks) };
@@ -268,14 +249,13 @@ export class Client {
     }
   }
 
-  /** Sends a request with the client's headers, in its turn. Throws for a status that may change, and for a redirect. */
-  async #ask(url: string, reading: Reading): Promise<Answer> {
+  /** Sends a request like `send`, but in its turn. Throws a PassingError for a status that may change. */
+  async ask(url: string, reading: Reading): Promise<Answer> {
     await this.#turn();
-    const headers = { 'accept-encoding': 'identity', 'user-agent': 'node', ...this.options.headers };
-    const answer = await this.send(new URL(url), reading, headers);
+    const headers = { 'accept-encoding': 'identity', 'user-agent': 'node', ...reading.headers };
+    const answer = await this.send(new URL(url), { ...reading, headers });
     if (isPassing(answer.status))
       throw new PassingError(`was answered with status ${answer.status}`, retryAfter(String(answer.headers['retry-after'])));
-    refuseRedirect(url, answer.status, answer.headers['location']);
     return answer;
   }
 
@@ -292,9 +272,6 @@ export class Client {
   }
 }
 
-const sizeText = (bytes: number): string =>
-  bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MB` : `${Math.floor(bytes / 1024)} KB`;
-
 /**
  * Converts a Retry-After header, which has seconds or a date, to milliseconds. Returns undefined for an invalid header.
  * Throws a BuildError if the wait is too long.
@@ -310,20 +287,11 @@ function retryAfter(value: string): number | undefined {
   return Math.max(ms, 0);
 }
 
-/**
- * Throws an InputError for a redirect. The message shows only scheme and host of its target, because the rest may
- * repeat an API key of the request.
- */
-export function refuseRedirect(url: string, status: number, location: string | readonly string[] | null | undefined): void {
+/** Throws an InputError for a redirect. The message shows only scheme and host of its target, which a stranger chose. */
+function refuseRedirect({ origin, pathname }: URL, { status, headers: { location = '' } }: Pick<Answer, 'status' | 'headers'>): void {
   if (status < 300 || status >= 400) return;
-  const target = URL.canParse(String(location ?? ''), url) ? new URL(String(location ?? ''), url).origin : 'null';
-  throw new InputError(`${withoutQuery(url)} redirects to ${target === 'null' ? 'an invalid URL' : target}`, [
-    'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
+  const target = URL.canParse(String(location), origin) ? new URL(String(location), origin).origin : 'null';
+  throw new InputError(`${origin}${pathname} redirects to ${target === 'null' ? 'an invalid URL' : target}`, [
+    'Redirects are not followed, because they could lead to any host. Use the URL that it redirects to.',
   ]);
-}
-
-/** Removes query and credentials, which may contain keys, from a URL that a message shows. */
-function withoutQuery(url: string): string {
-  const { protocol, host, pathname } = new URL(url);
-  return `${protocol}//${host}${pathname}`;
 }

@@ -12,8 +12,8 @@ import { LIMITS, type Limits } from '../limits.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { RunBuild } from './node/followNode.ts';
-import type { WantedBlocks } from './pullOptions.ts';
-import { CHECKS, DEFAULTS, NodeUrl, type PullRequest } from './pullRequest.ts';
+import { DEFAULTS, type WantedBlocks } from './pullOptions.ts';
+import { CHECKS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),

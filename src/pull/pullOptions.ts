@@ -1,5 +1,16 @@
-/** What a pull is asked for, and what it did. */
-import type { Heights } from './heights.ts';
+/** Options of a pull, their defaults, and its result. Imports only types, so that --help is fast. */
+
+/** Range of heights, both ends included. */
+export interface Heights {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Highest valid height. Bitcoin's chain reaches it in about 170 years, so a greater height means wrong data. */
+export const HIGHEST = 10_000_000;
+
+/** Defaults of requests: how many a second (`rate`), retries, longest time without data, and first pause. */
+export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const;
 
 export interface WantedBlocks {
   /** First height, or a number of last blocks. If undefined, the first pulled block, or the first block of the source. */

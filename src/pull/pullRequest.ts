@@ -1,15 +1,13 @@
-/** Options of a pull, and their defaults. Imports only types, so that --help is fast. */
+/** What a pull is asked for. Imports only types, so that --help is fast. */
 import type { ClientOptions } from './httpClient.ts';
 import type { Check } from './node/checkOutputs.ts';
 import type { RunBuild } from './node/followNode.ts';
 import type { NodePullOptions } from './node/nodePull.ts';
 import type { PullOptions } from './pullOptions.ts';
 
-export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
-
 export const CHECKS = ['sample', 'all'] as const satisfies readonly Check[];
 
-export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry' | 'headers'> {
+export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
   /** An `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
   /** Server that has the blocks which the node has pruned. */

@@ -1,10 +1,34 @@
-/** Names in the input folder. */
+/** Names and temporary files in the folder `pulled`, and errors of its disk. */
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDiskFull } from '../duckdb/duckdbErrors.ts';
+import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
 
 /** Subfolder of the input folder: a folder of rows (rows/rowsFolder.ts). Pulls replace and remove files only here. */
 export const PULLED_FOLDER = 'pulled';
 
-/** Subfolder for temporary files. Builds ignore it. */
-export const WORK_FOLDER = '.work';
+/** Subfolders for temporary files, and for the ledger of a pull from a node. Builds ignore both. */
+export const [WORK_FOLDER, STATE_FOLDER] = ['.work', '.state'];
 
-/** Subfolder for the ledger of a pull from a node. Builds ignore it. */
-export const STATE_FOLDER = '.state';
+let count = 0;
+
+export const workFile = (folder: string, ending: string): string => {
+  count += 1;
+  return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
+};
+
+/** Removes the temporary files of this process. */
+export function removeWorkFiles(folder: string): void {
+  const work = join(folder, WORK_FOLDER);
+  const names = emptyIfMissing(() => readdirSync(work)).filter((name) => name.startsWith(`${process.pid}-`));
+  for (const name of names) rmSync(join(work, name), { force: true });
+}
+
+export const writeError = (folder: string, error: unknown): BuildError =>
+  new BuildError(isDiskFull(error) ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
+    'Free space or change its permissions, then run the same command again: it continues from here.',
+  ]);
+
+/** Converts a system error about a file of the folder to a BuildError. Returns other errors unchanged. */
+export const explained = (folder: string, error: unknown): unknown =>
+  error instanceof Error && 'syscall' in error ? writeError(folder, error) : error;

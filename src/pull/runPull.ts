@@ -18,10 +18,9 @@ import { BlockServer } from './node/blockServer.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
-import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { explained, PULLED_FOLDER, removeWorkFiles, STATE_FOLDER, WORK_FOLDER, writeError } from './pulledFiles.ts';
 import type { PullResult } from './pullOptions.ts';
 import { NodeUrl, type PullRequest } from './pullRequest.ts';
-import { explained, removeWorkFiles, writeError } from './writePulled.ts';
 
 /**
  * Pulls into the input folder. Throws the errors of pullRows() and NodePull, a LockedError if another pull is using the
@@ -91,7 +90,7 @@ async function pullFromNode(
   const { signal, runBuild } = request;
   const onNotice = (message: string) => log.notice(message);
   const onRetry = (why: string) => log.notice(`${why}; trying again`);
-  const blockClient = new Client({ ...request, headers: {}, onRetry });
+  const blockClient = new Client({ ...request, onRetry });
   const blockServer = request.blockSource && new BlockServer(request.blockSource, blockClient, request.concurrency);
   let node: BitcoinNode | undefined;
   let pull: NodePull | undefined;
@@ -111,7 +110,7 @@ async function pullFromNode(
 }
 
 async function openSource(request: PullRequest & { readonly from: URL }, log: Log): Promise<RowsSource> {
-  const client = new Client({ ...request, headers: {}, onRetry: (why) => log.notice(`${why}; trying again`) });
+  const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
   const base = baseOf(request.from);
   const manifest = await findManifest(base, client);
   if (manifest?.rows !== undefined) return { base, manifest, client };

@@ -17,7 +17,6 @@ import { digestOfBlocks, readDigests, runsOf } from '../output/digests.ts';
 import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { Client } from '../pull/httpClient.ts';
 import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
-import { DEFAULTS } from '../pull/pullRequest.ts';
 import { type ComparedLists, compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
 import { compareRows, type MirrorWithRows } from './compareRows.ts';
 import { VerificationError } from './findings.ts';
@@ -47,13 +46,12 @@ export interface Compared extends Listing, ListedMirror, MirrorWithRows {}
 /** Reads manifest and digests of another mirror. Throws an InputError if it is not a mirror. */
 export async function readOther(other: Other, log: Log): Promise<Compared> {
   if (typeof other === 'string') return { name: other, ...filesIn(other), ...readFolder(other) };
-  const onRetry = (why: string) => log.notice(`${why}; trying again`);
-  const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
+  const client = Client.reporting(log);
   const name = baseOf(other);
   const { read, inflate } = filesOfArchive(name, client);
   const files: ArchiveFiles = { read: (file, offset, length, size) => read(archivePath(file), offset, length, size), inflate };
   const readFile = async (path: string) => {
-    const { status, body } = await client.getBytes(`${name}/${path}`);
+    const { status, body } = await client.get(`${name}/${path}`, (bytes) => bytes);
     if (body === undefined) throw new Error(`the mirror answered with status ${status}`);
     return body;
   };

@@ -55,7 +55,7 @@ export class BlockServer {
   async #read(path: string, parse: (bytes: Uint8Array) => Block): Promise<Block> {
     for (const end of this.#end === undefined ? ENDS : [this.#end]) {
       const url = `${this.#base}${path}${end}`;
-      const { body } = await this.#atOnce.run(() => this.#client.getParsed(url, parse, LARGEST_BLOCK));
+      const { body } = await this.#atOnce.run(() => this.#client.get(url, parse, LARGEST_BLOCK));
       if (body === undefined) continue;
       this.#end = end;
       return body;

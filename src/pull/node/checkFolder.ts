@@ -3,8 +3,8 @@ import { InputError } from '../../errors.ts';
 import { lost } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import { DamagedStateError, OtherFormatError } from '../../unspent/readChecked.ts';
+import { explained } from '../pulledFiles.ts';
 import type { WantedBlocks } from '../pullOptions.ts';
-import { explained } from '../writePulled.ts';
 import type { ChainInfo } from './coreNode.ts';
 
 /** Returns the first height to pull for the last `last` blocks, rounded down to the first height of a file. */

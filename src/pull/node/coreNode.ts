@@ -13,7 +13,7 @@ import { hashText, uint32At } from '../../runes/bytes.ts';
 import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { isNetwork, NETWORKS, type NetworkName } from '../../runes/networks.ts';
 import { type Block, BlockError, HEADER_BYTES, type Header, readHeader, scriptOf } from '../../runes/parseBlock.ts';
-import { type Answer, Client, type ClientOptions, isPassing, PassingError, type Reading, refuseRedirect } from '../httpClient.ts';
+import { type Answer, Client, type ClientOptions, isPassing, PassingError, type Reading } from '../httpClient.ts';
 import { BlockParser } from './blockParser.ts';
 import type { BlockServer } from './blockServer.ts';
 import { hash256 } from './hash256.ts';
@@ -92,7 +92,6 @@ export class BitcoinNode {
     this.#parser = new BlockParser(options.limits);
     this.#client = new Client({
       ...options,
-      headers: {},
       rate: 0,
       onRetry: (why) => {
         const wasRefused = this.#isRefused;
@@ -318,7 +317,6 @@ export class BitcoinNode {
     if (stage !== undefined) throw new WarmingUpError(stage);
     if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
     if (isPassing(status)) throw statusError(status, text);
-    refuseRedirect(url.href, status, headers['location']);
     if (status === 200 && /^text\/html\b/i.test(String(headers['content-type'])))
       throw new InputError(`the server at ${this.#base} is not Bitcoin Core: it answers with a web page`, [
         "Give the URL of the node's RPC port, such as http://127.0.0.1:8332.",

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
 import { copyOf, hashText, uint32At } from '../../runes/bytes.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
-import { HIGHEST } from '../heights.ts';
 import { PassingError } from '../httpClient.ts';
+import { HIGHEST } from '../pullOptions.ts';
 import { compactSize, LONGEST_SCRIPT, VALUE_BYTES } from './spentOutputs.ts';
 
 /** Largest block that Bitcoin's rules allow, in bytes. */

@@ -9,8 +9,8 @@ import { groupBy } from '../../groupBy.ts';
 import { checkSizes, commitIndex, EMPTY_INDEX, lost, mirrorsUpTo, wholeUpTo } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
-import type { Heights } from '../heights.ts';
-import { workFile } from '../writePulled.ts';
+import { workFile } from '../pulledFiles.ts';
+import type { Heights } from '../pullOptions.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import type { Made, RowFiles } from './rowFiles.ts';
 

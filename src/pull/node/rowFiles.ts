@@ -1,23 +1,23 @@
 /**
  * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and of runes. They count once the
- * index names them.
+ * index names them. Equal rows always give equal bytes, so unchanged files are recognised.
  */
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type Kind, type RowFile, rowsName } from '../../contract/rowsSchemas.ts';
+import { LineFile } from '../../disk/lineFile.ts';
 import { firstLineOf, isDiskFailure, isDiskFull } from '../../duckdb/duckdbErrors.ts';
-import { readFiles } from '../../duckdb/readFilesSql.ts';
+import { readCsv, readFiles } from '../../duckdb/readFilesSql.ts';
 import { int, type Store } from '../../duckdb/store.ts';
+import { columnsOf } from '../../duckdb/table.ts';
 import { CliError } from '../../errors.ts';
 import { checkFile, placeFile } from '../../rows/rowsFolder.ts';
-import { HEIGHTS_PER_FILE, hundredOf, NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
+import { contentOf, copyTable, HEIGHTS_PER_FILE, hundredOf, NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
-import { CsvFile } from '../csvFile.ts';
-import type { Heights } from '../heights.ts';
-import { type CsvRows, writeParquet } from '../parquetFile.ts';
-import { removeWorkFiles, writeError } from '../writePulled.ts';
+import { removeWorkFiles, workFile, writeError } from '../pulledFiles.ts';
+import type { Heights } from '../pullOptions.ts';
 
 const FORMS = { files: NODE_LEDGER, runes: RUNES } as const;
-const LEDGER_COLUMNS = NODE_LEDGER.fields.map(({ column }) => column as keyof LedgerRow);
 const RUNE_COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 
 /** Maximum number of files that are being converted to Parquet or wait for it. With more, `endFile` waits. */
@@ -29,30 +29,32 @@ export type Made = { readonly [kind in Kind]?: RowFile };
 export class RowFiles {
   readonly #folder: string;
   readonly #store: Store;
-  #ledger: CsvFile<keyof LedgerRow>;
-  #runes: CsvFile<keyof RuneRow>;
+  /** Temporary CSV files in PostgreSQL's format: no header, and NULL is an empty field without quotes. */
+  #ledger: LineFile;
+  #runes: LineFile;
   /** Conversions that have begun, in order. */
   #making: Promise<Made>[] = [];
+  /** Resolves after the latest conversion. Conversions run one after another, because each uses all cores. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string, store: Store) {
     this.#folder = folder;
     this.#store = store;
-    this.#ledger = new CsvFile(folder, LEDGER_COLUMNS);
-    this.#runes = new CsvFile(folder, RUNE_COLUMNS);
+    [this.#ledger, this.#runes] = this.#csvFiles();
   }
 
   addRow(row: LedgerRow): void {
-    this.#ledger.addLine(lineOf(row));
+    this.#ledger.add(lineOf(row));
   }
 
   addRune(row: RuneRow): void {
-    this.#runes.add(row);
+    this.#runes.add(RUNE_COLUMNS.map((column) => cellOf(row[column])).join(','));
   }
 
   /** Begins to convert the rows and runes of these blocks. Waits if too many files are being converted. */
   async endFile(heights: Heights): Promise<void> {
     const [ledger, runes] = [this.#ledger, this.#runes];
-    this.#begin();
+    [this.#ledger, this.#runes] = this.#csvFiles();
     const making = (async () => ({
       ...(await this.#convert('files', ledger, heights)),
       ...(await this.#convert('runes', runes, heights)),
@@ -71,24 +73,25 @@ export class RowFiles {
   /** Drops all rows and runes since the last call of `finished`. */
   async discard(): Promise<void> {
     await Promise.allSettled(this.#making.splice(0));
-    this.#begin();
+    for (const file of [this.#ledger, this.#runes]) file.close();
+    [this.#ledger, this.#runes] = this.#csvFiles();
     removeWorkFiles(this.#folder);
   }
 
   /** Joins files into one file of these blocks. Throws an InputError if a file is damaged. */
   async join(kind: Kind, files: readonly RowFile[], heights: Heights): Promise<RowFile> {
-    return this.#write(kind, { csv: undefined, more: `FROM ${await this.#checked(kind, files)}` }, heights);
+    return this.#write(kind, await this.#checked(kind, files), heights);
   }
 
   /** Writes files of runes again, with a file for each hundred blocks. Throws an InputError if a file is damaged. */
   async divideRunes(files: readonly RowFile[]): Promise<RowFile[]> {
-    const runes = `FROM (SELECT DISTINCT * FROM ${await this.#checked('runes', files)})`;
+    const runes = `(SELECT DISTINCT * FROM ${await this.#checked('runes', files)})`;
     const divided: RowFile[] = [];
-    const hundreds = `SELECT DISTINCT block_height - block_height % ${HEIGHTS_PER_FILE} AS first ${runes} ORDER BY first`;
+    const hundreds = `SELECT DISTINCT block_height - block_height % ${HEIGHTS_PER_FILE} AS first FROM ${runes} ORDER BY first`;
     for (const { first } of await this.#store.rows(hundreds, { first: int })) {
       const heights = hundredOf(first);
-      const more = `${runes} WHERE block_height BETWEEN ${heights.first} AND ${heights.last}`;
-      divided.push(await this.#write('runes', { csv: undefined, more }, heights));
+      const rows = `(FROM ${runes} WHERE block_height BETWEEN ${heights.first} AND ${heights.last})`;
+      divided.push(await this.#write('runes', rows, heights));
     }
     return divided;
   }
@@ -102,21 +105,32 @@ export class RowFiles {
     );
   }
 
-  #begin(): void {
-    [this.#ledger, this.#runes] = [new CsvFile(this.#folder, LEDGER_COLUMNS), new CsvFile(this.#folder, RUNE_COLUMNS)];
+  #csvFiles(): [LineFile, LineFile] {
+    return [new LineFile(workFile(this.#folder, '.csv')), new LineFile(workFile(this.#folder, '.csv'))];
   }
 
-  async #convert(kind: Kind, rows: CsvFile<string>, heights: Heights): Promise<Made> {
-    if (rows.rows === 0) return {};
-    const file = await this.#write(kind, { csv: rows.end() }, heights);
-    rows.drop();
+  async #convert(kind: Kind, rows: LineFile, heights: Heights): Promise<Made> {
+    if (rows.count === 0) return {};
+    const { fields } = FORMS[kind];
+    const typed = Object.entries(columnsOf(fields)).map(([name, type]) => `"${name}"::${type} AS "${name}"`);
+    const names = fields.map(({ column }) => column);
+    const csv = `(SELECT ${typed.join(', ')} FROM ${readCsv([rows.file], names, '\\n', ['header = false'])})`;
+    const file = await this.#write(kind, csv, heights, () => rows.end());
+    rmSync(rows.file);
     return { [kind]: file };
   }
 
-  async #write(kind: Kind, rows: Omit<CsvRows, 'form'>, heights: Heights): Promise<RowFile> {
+  /** Writes rows, given as SQL of a table, to a file of these blocks, after all conversions that were started before. */
+  async #write(kind: Kind, rows: string, heights: Heights, before = () => {}): Promise<RowFile> {
+    const [path, form] = [workFile(this.#folder, '.parquet'), FORMS[kind]];
     try {
-      const { path, ...content } = await writeParquet(this.#folder, { ...rows, form: FORMS[kind] }, this.#store);
-      return await placeFile(this.#folder, path, kind, heights, content);
+      before();
+      const written = this.#last.then(async () => {
+        await this.#store.run(copyTable(`FROM ${rows}`, form.order, resolve(path)));
+        return contentOf(path, form, this.#store);
+      });
+      this.#last = written.catch(() => undefined);
+      return await placeFile(this.#folder, path, kind, heights, await written);
     } catch (error) {
       if (error instanceof CliError && !isDiskFull(error) && !isDiskFailure(error)) throw error;
       throw writeError(this.#folder, new Error(firstLineOf(error)));
@@ -130,3 +144,7 @@ export class RowFiles {
  */
 const lineOf = (row: LedgerRow): string =>
   `${row.rune_id},${row.block_hash},${row.block_height},${row.tx_index},${row.event_index},${row.tx_id},${row.output ?? ''},${row.address ?? ''},${row.receiver_address ?? ''},${row.amount ?? ''},${row.operation},${row.timestamp},${row.spent === null ? '' : `"${row.spent}"`}`;
+
+/** Returns a cell as CSV. Cells with characters that could need quotes are quoted. */
+const cellOf = (value: RuneRow[keyof RuneRow]): string =>
+  value === null ? '' : typeof value === 'string' && !/^[0-9A-Za-z:]+$/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);

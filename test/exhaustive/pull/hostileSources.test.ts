@@ -67,7 +67,7 @@ async function manifestWith(changes: object, layout: 'files' | 'archive' = 'file
 
 const client = () =>
   new Client({
-    ...{ headers: {}, rate: 0, retries: 1, timeoutMs: 5000, pauseMs: 1, onRetry: () => undefined },
+    ...{ rate: 0, retries: 1, timeoutMs: 5000, pauseMs: 1, onRetry: () => undefined },
     signal: new AbortController().signal,
   });
 

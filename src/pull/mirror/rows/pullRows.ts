@@ -31,11 +31,11 @@ import { sha256Of } from '../../../input/checksums.ts';
 import { ROWS_FOLDER, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } from '../../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf } from '../../../rows/rowsForm.ts';
-import { HIGHEST, MOST_BLOCKS } from '../../heights.ts';
 import type { Client } from '../../httpClient.ts';
+import { workFile } from '../../pulledFiles.ts';
 import type { PullOptions, PullResult } from '../../pullOptions.ts';
-import { workFile } from '../../writePulled.ts';
-import { BadDataError, findManifest, impossible as impossibleManifest } from '../mirrorSource.ts';
+import { HIGHEST } from '../../pullOptions.ts';
+import { BadDataError, findManifest, impossible as impossibleManifest, MOST_BLOCKS } from '../mirrorSource.ts';
 import { type RowsLimits, RowsReader } from './readerProcesses.ts';
 import { mostBytes } from './readStrangersRows.ts';
 
@@ -298,7 +298,7 @@ async function readTheirs(base: string, manifest: Manifest, client: Client, limi
   const { sha256 } = manifest.rows ?? {};
   if (sha256 === undefined) throw new BadDataError('no longer publishes rows');
   const path = rowsIndexPath(sha256);
-  const { status, body } = await client.getBytes(`${base}/${path}`, INDEX_BYTES);
+  const { status, body } = await client.get(`${base}/${path}`, (bytes) => bytes, INDEX_BYTES);
   if (body === undefined) throw new BadDataError(`answers ${path} with status ${status}`);
   if (createHash('sha256').update(body).digest('hex') !== sha256)
     throw new BadDataError(`has ${path} with other content than its manifest says`);
