@@ -1,11 +1,11 @@
 /**
- * Sizes, counts and depths at which the program changes its behaviour. Functions take the limits as parameters, so that
- * tests can cross them with little data. The limits are not flags, because an operator has no reason to change them.
+ * Sizes, counts and times above which the program changes its behaviour: each number is a maximum. Functions take the
+ * limits as parameters, so that tests can cross them with little data. They are no flags, because an operator has no
+ * reason to change them.
  *
- * A limit is inclusive: behaviour changes above it. The state of a build has the limits that change published bytes
- * (PUBLISHED). A later build with other published limits writes all files again. Readers of an archive do not need the
- * limits of the build: the root of the archive has all sizes that readers need. Constants of formats and of the runes
- * protocol are defined beside the format or the rule.
+ * The state of a build has the limits that change published bytes (PUBLISHED). A later build with others writes all files
+ * again. Readers of an archive find all sizes that they need in its root. Constants of formats and of the runes protocol
+ * are defined beside the format or the rule.
  */
 import type { LevelSteps } from './format/levels.ts';
 
@@ -38,113 +38,52 @@ export const LIMITS = /* @__PURE__ */ (() => ({
    * long as parsing some dozens of blocks.
    */
   blocksBeforeThread: 250,
-  /**
-   * When a node continues rows: number of random unspent outputs that the pull compares with the node. If the rows lie
-   * about one in 1,000 outputs, one of 3 million pulls fails to notice.
-   */
+  /** Random unspent outputs that are compared when a node continues rows. A lie about one in 1,000 escapes one of 3 million pulls. */
   checkedOutputs: 15_000,
-  /**
-   * Number of blocks between two commits of a pull from a node. After a kill, the next pull reads at most this many
-   * blocks again.
-   */
+  /** Blocks between two commits of a pull from a node. After a kill, the next pull reads at most as many again. */
   blocksPerCommit: 1000,
-  /**
-   * A pull reads the known runes from DuckDB as texts of many runes, with one line per rune, because reading one row
-   * per rune takes 1.7 times as long. This limit is the maximum number of runes per text.
-   */
+  /** Runes per text when a pull reads the known runes, as reading a row for each takes 1.7 times as long. */
   runesPerText: 10_000,
-  /**
-   * Maximum number of text files in a scan. More files need several scans, because DuckDB allocates buffers for every
-   * file of a scan.
-   */
+  /** Text files in a scan. More need several scans, because DuckDB allocates buffers for each file of a scan. */
   filesPerScan: 64,
-  /**
-   * Maximum size of the input, in bytes, for which a build's process keeps freed memory. For more input, it returns
-   * freed memory to the system, which takes CPU time but keeps the process within its memory limit.
-   */
+  /** Size of the input, in bytes, for which a build keeps freed memory. For more, it returns memory to the system, which takes time. */
   keptInput: 8 * MB,
-  /**
-   * Maximum number of records to verify, or of rows to sort, for which the process keeps freed memory. For more, it
-   * returns freed memory to the system.
-   */
+  /** Records to verify, or rows to sort, for which the process keeps freed memory. For more, it returns memory to the system. */
   keptRecords: 200_000,
-  /** Maximum number of records that one query sorts and renders, unless a single block has more. */
+  /** Records that one query sorts and renders, unless a single block has more. */
   servedAtOnce: 250_000,
-  /**
-   * Number of records after which a batch of complete blocks ends: about 5 MB of JSON. A build with several batches
-   * writes them in threads.
-   */
+  /** Records after which a batch of complete blocks ends: about 5 MB of JSON. Threads write the batches, if there are several. */
   batchRecords: 8192,
-  /**
-   * Maximum number of rows that are computed and sorted in one query. More rows are first written to files by ranges of
-   * keys, and then sorted file by file (duckdb/sortedRows.ts).
-   */
+  /** Rows that one query computes and sorts. More are written to files by ranges of keys, and sorted by file (duckdb/sortedRows.ts). */
   sortedAtOnce: 6_000_000,
-  /** Maximum number of records that one step of a build groups or joins, unless a single block has more (duckdb/blockRanges.ts). */
+  /** Records that one step of a build groups or joins, unless a single block has more (duckdb/blockRanges.ts). */
   listedAtOnce: 1_000_000,
-  /**
-   * A build compares the ids of new transactions with the ids of the last build (format/ids.ts). If these are more
-   * than this number per new transaction, the build looks up each transaction. Otherwise it reads all ids, because one
-   * look-up takes as long as reading this number of entries.
-   */
+  /** Ids of the last build per new transaction, above which a build looks up each id instead of reading all (format/ids.ts). */
   entriesPerLookUp: 200,
-  /**
-   * Maximum average size of another mirror's rows, in bytes per row, without the spent outputs. Together with
-   * `spentBytes`, it bounds the size of a file before and after unpacking. A pull refuses a larger file.
-   */
+  /** Average size of a row of another mirror, in bytes, without spent outputs, both packed and unpacked. A larger file is refused. */
   rowBytes: 2 * KB,
-  /**
-   * Maximum average size of the spent outputs of a block in another mirror's rows, in bytes. A pull refuses a file with
-   * more. A block has room for 24,400 inputs with runes, which are 3.4 MB as text.
-   */
+  /** Average size of a block's spent outputs in another mirror's rows. A block has room for 24,400 inputs with runes: 3.4 MB as text. */
   spentBytes: 4 * MB,
-  /** Maximum time to read a file of another mirror's rows, in milliseconds. The process that takes longer is killed. */
+  /** Time to read a file of another mirror's rows, in milliseconds. The process that takes longer is killed. */
   rowsReadMs: 10 * 60_000,
-  /**
-   * Maximum number of records in the temporary file of a verification. Above it, DuckDB loads the file into its tables,
-   * and a new file begins.
-   */
+  /** Records in the temporary file of a verification. Above it, DuckDB loads the file into its tables, and a new file begins. */
   linesPerLoad: 200_000,
   // The limits below change published bytes (PUBLISHED).
-  /**
-   * Maximum number of heights in a segment of an archive (format/segmentDirectory.ts). Readers cache a segment's
-   * directory, which has one line per block.
-   */
+  /** Heights in a segment of an archive (format/segmentDirectory.ts), whose directory has one line per block. */
   segmentBlocks: 1024,
-  /**
-   * Maximum number of entries in a page of a list. Readers need milliseconds per page. A list of holders that fits into
-   * one page always shows the balances at the tip. Longer lists may be about a day behind (`lastRanked` in format/levels.ts).
-   */
+  /** Entries in a page of a list. Holders that fit into one page are as of the tip, longer lists up to a day behind (`lastRanked`). */
   listPage: 600,
-  /**
-   * Maximum number of characters in a gzip member of a document file (format/documents.ts). It is small, because
-   * readers inflate complete members. A longer document gets its own member.
-   */
+  /** Characters in a gzip member of documents (format/documents.ts): few, because readers inflate complete members. */
   documentMember: 16 * KB,
-  /**
-   * Maximum number of characters in a member of the names of all runes. Clients read all members, so members may be
-   * long. Even longer members hardly compress better.
-   */
+  /** Characters in a member of the names of all runes. Clients read all members, and longer ones hardly compress better. */
   runesMember: 256 * KB,
-  /**
-   * Maximum number of characters in a member of ids and names, whose directories are in the root. With longer members,
-   * the root is shorter.
-   */
+  /** Characters in a member of ids and names, whose directories are in the root. With longer members, the root is shorter. */
   lookUpMember: 64 * KB,
-  /**
-   * Number of newest blocks that have a file of changes: about a day of blocks. A client that is further behind reads
-   * its lists again.
-   */
+  /** Newest blocks that have a file of changes: about a day. A client that is further behind reads its lists again. */
   changesBlocks: 144,
-  /**
-   * Maximum number of entries of each list in a file of changes. The limit keeps the file small, because anyone can
-   * make a block that touches ten times as many runes, addresses or outputs.
-   */
+  /** Entries of each list in a file of changes, because anyone can make a block that touches ten times as many runes or outputs. */
   changesEntries: 10_000,
-  /**
-   * Levels of ids (format/levels.ts), in blocks. With smaller steps, a build writes less per new block,
-   * but readers search more levels.
-   */
+  /** Levels of ids (format/levels.ts), in blocks. With smaller steps, a build writes less per block, but readers search more levels. */
   tableLevels: { steps: [4096, 64], unsettled: 8 } as LevelSteps,
   /** Levels of lists, in blocks. Lists have more entries per block than tables, so their newest level is finer. */
   listLevels: { steps: [4032, 144, 16], unsettled: 8 } as LevelSteps,
@@ -172,48 +111,21 @@ const PUBLISHED = [
  * Limits of all readers of an archive. Hosts may have their own limits instead. These limits change no published byte.
  */
 export const READER_LIMITS = {
-  /**
-   * Maximum size of parsed directories and small files in memory, in bytes, without the root. A
-   * Cloudflare worker has 128 MB in total.
-   */
+  /** Parsed directories and small files in memory, in bytes, without the root. A Cloudflare worker has 128 MB in total. */
   cachedBytes: 16 * MB,
-  /**
-   * Maximum number of pages and documents of one answer that a host keeps in memory. A longer answer bypasses the
-   * cache, because its pages would displace those of many other answers. An answer with 60 records needs fewer.
-   */
+  /** Pages and documents of one answer that a host keeps. Longer answers bypass the cache, as they would displace many others. */
   keptPages: 150,
-  /**
-   * Readers fetch and keep complete files of an archive, instead of requesting ranges, if the maximum size of its files
-   * (`objectSize` of the root) is at most this number of bytes.
-   */
+  /** Largest file of an archive (`objectSize` of the root) for which readers fetch complete files instead of ranges. */
   readWhole: MB,
-  /**
-   * When a reader needs the directory of a file of at most this size, in bytes, it fetches and keeps the complete file.
-   * After the directory, the caller reads other parts of the file. Fetching a small file completely saves the requests
-   * for these parts, each with half a kilobyte of headers.
-   */
+  /** Size up to which a reader that needs a file's directory fetches all of it, which saves requests for its other parts. */
   smallFile: 8 * KB,
-  /**
-   * Largest gap in bytes between two pages that one request reads together. To read the gap costs less than to send
-   * another request.
-   */
+  /** Largest gap in bytes between two pages that one request reads together: reading the gap costs less than a request. */
   nearBytes: 64 * KB,
-  /**
-   * Maximum number of pages of a transaction that a reader reads to find the runes of an output. For a longer
-   * transaction, the answer says that the mirror cannot tell the runes. Anyone can make transactions of any length, and
-   * such an answer must not cost more than other answers. With the reads of ids and of the directory, the
-   * answer takes up to 30 reads.
-   */
+  /** Pages of a transaction that a reader reads for the runes of an output, as anyone can make long ones: an answer takes 30 reads. */
   transactionPages: 25,
-  /**
-   * Maximum number of bytes per range request of the client's `classifyOutputs`. A file of an archive may have 8 MB, so
-   * reading all of it takes several requests.
-   */
+  /** Bytes per range request of the client's `classifyOutputs`, which reads files of up to 8 MB. */
   groupBytes: MB,
-  /**
-   * Maximum number of concurrent requests of a call of the client's `classifyOutputs`. Hosts answer further requests
-   * one after another, or refuse them.
-   */
+  /** Concurrent requests of a call of the client's `classifyOutputs`. Hosts make further requests wait, or refuse them. */
   concurrentReads: 16,
 };
 export type ReaderLimits = Readonly<typeof READER_LIMITS>;
@@ -223,27 +135,15 @@ export type ReaderLimits = Readonly<typeof READER_LIMITS>;
  * change no published byte.
  */
 export const PENDING_LIMITS = /* @__PURE__ */ (() => ({
-  /**
-   * Maximum number of transactions of a call. The time of some steps grows with the square of this number. Nodes relay
-   * at most 64 transactions that depend on each other.
-   */
+  /** Transactions of a call: some steps take the square of it. Nodes relay at most 64 transactions that depend on each other. */
   transactions: 200,
-  /** Maximum total size of the transactions of a call, in bytes: the maximum size of a block. More are refused. */
+  /** Total size of the transactions of a call, in bytes: the maximum size of a block. More are refused. */
   transactionBytes: 4 * MB,
-  /**
-   * Maximum number of outputs, runes and names that one call looks up in the mirror. Each look-up takes several
-   * requests. Further look-ups fail.
-   */
+  /** Outputs, runes and names that a call looks up in the mirror, with several requests each. Further look-ups fail. */
   lookUps: 1000,
-  /**
-   * Maximum number of ledger rows that the transactions of a call make. A stranger's transaction may move many runes to
-   * many outputs.
-   */
+  /** Ledger rows that the transactions of a call make. A stranger's transaction may move many runes to many outputs. */
   movedRows: 100_000,
-  /**
-   * Maximum total number of runes in the mirror's outputs that the transactions spend. A stranger's output may hold
-   * thousands of runes.
-   */
+  /** Runes in the mirror's outputs that the transactions spend. A stranger's output may hold thousands of runes. */
   spentRunes: 20_000,
   /** Maximum number of concurrent requests to the mirror, or to an Esplora server. */
   requestsAtOnce: 8,
@@ -260,14 +160,9 @@ export type PendingLimits = Readonly<typeof PENDING_LIMITS>;
 export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
   /** Maximum size of parsed directories and table blocks in memory, in bytes, without the root. */
   partBytes: 64 * MB,
-  /**
-   * Maximum size of inflated pages and documents of an archive in memory, in bytes, including their compressed form.
-   */
+  /** Inflated pages and documents of an archive in memory, in bytes, with their compressed form. */
   pageBytes: 64 * MB,
-  /**
-   * Maximum size of answers from an archive in memory, in bytes. An answer larger than a quarter of this size is not
-   * cached.
-   */
+  /** Answers from an archive in memory, in bytes. An answer larger than a quarter of it is not cached. */
   answerBytes: 64 * MB,
   /** Maximum size of page files in memory, in bytes. */
   fileBytes: 128 * MB,
@@ -277,22 +172,13 @@ export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
   openFiles: 256,
   /** Maximum number of folders for which the server remembers, for one second, whether they are inside the build. */
   folders: 10_000,
-  /**
-   * Maximum number of requests of a connection that wait for the answers to earlier requests of this connection. One
-   * more request closes the connection.
-   */
+  /** Requests of a connection that wait for the answers to its earlier requests. One more closes the connection. */
   pending: 1000,
   /** Maximum number of open connections. The server closes further connections immediately. */
   connections: 20_000,
-  /**
-   * Maximum size of request line and headers together, in bytes. The documentation promises this value, which is Node's
-   * default.
-   */
+  /** Request line and headers together, in bytes. The documentation promises this value, which is Node's default. */
   headerBytes: 16 * KB,
-  /**
-   * Maximum number of file parts that an answer reads or inflates without waiting. For further parts, it takes turns
-   * with other answers. An answer with 60 records needs at most 132 parts.
-   */
+  /** File parts that an answer reads or inflates without taking turns with others. One with 60 records needs at most 132. */
   freeParts: 200,
 }))();
 export type ServerLimits = Readonly<typeof SERVER_LIMITS>;
