@@ -13,7 +13,7 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
 import { keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
-import { type LevelForm, type LevelWriter, TEXTS, writeTexts } from '../engine/archive/makeLevels.ts';
+import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { countCrossing } from '../limits.ts';
@@ -93,9 +93,6 @@ const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || b
  * `before` the balance before the level.
  */
 const PAIRS = '(level INTEGER, key VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
-
-/** Returns the SQL expression that pads a number to 8 digits, as in keys of documents. */
-const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
 
 /** SQL conditions for units above and below zero. Units are texts. Only positive numbers sort after '0'. */
 const isAbove = (units: string): string => `(${units} > '0')`;
@@ -417,13 +414,6 @@ const HEAD_PLACE = -2;
  * pages. A page has its index plus 1 in this column, and an index has at most 8 digits.
  */
 const MOST_PAGES = 1e8;
-
-/**
- * Return SQL expressions of the texts from which writeTexts (engine/archive/makeLevels.ts) joins a document.
- * `documentStart` returns the beginning, with the key. `valueText` returns a value.
- */
-const documentStart = (key: string): string => `chr(10) || ${key}`;
-const valueText = (value: string): string => `chr(9) || ${value}`;
 
 /** SQL expression of an address as JSON. */
 const ADDRESS = 'to_json(url_decode(key))';

@@ -1,259 +1,158 @@
-/**
- * Writes the lists of unspent outputs by address (lists/unspentOutputs.ts), level by level, the lowest first. Streams
- * each list, so that at most one page of a list is in memory.
- */
+/** Writes the lists of unspent outputs by address (lists/unspentOutputs.ts), level by level, the lowest first. */
 import { join } from 'node:path';
 import { writeLines } from '../disk/lineFile.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts, sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
+import { columns } from '../duckdb/table.ts';
 import { documentsOf, findRanges, onlyKey } from '../engine/archive/documentWriter.ts';
-import { addLines, type LevelForm, type LevelWriter, linesIn } from '../engine/archive/makeLevels.ts';
-import { pageKey, separatorOf } from '../format/documentKeys.ts';
+import { documentStart, type LevelForm, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import { countCrossing } from '../limits.ts';
-import { bytesOf, COUNT, GROUP, ListRows, MADE, PLACED, REMOVED, textOf } from './outputRows.sql.ts';
-import { ABOVE_HEIGHTS, removalKey, renderAddressHead, SPENT, sortKeyOf } from './unspentOutputs.ts';
+import { ABOVE_HEIGHTS, SPENT } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<`outputs.${'addresses' | 'starts'}`> {
   /** Levels of outputs by outpoint that this build keeps from the last build. */
   readonly known: readonly DocumentLevel[];
-  /** SQL that selects `output` and `block_height` of all outputs of the other levels. */
-  readonly heights: string;
   readonly ranges: readonly LevelRange[];
 }
 
-/**
- * Function that receives a page of a list. `page` is the index of the page, and `start` is a lower bound of the sort
- * keys (`sortKeySql`) of its outputs.
- */
-type AddPage = (key: string, page: number, start: string) => void;
+/** SQL expression of the sort key of `output` (lists/unspentOutputs.ts): by descending height, then by txid, then by vout. */
+const SORT = `lpad((${ABOVE_HEIGHTS} - height)::VARCHAR, 8, '0') || split_part("output", ':', 1) || lpad(split_part("output", ':', 2), 10, '0')`;
 
-/** Lower bound of the sort keys of a list's first page. It sorts before every sort key. */
-const FIRST_START = '0';
+/** Begins to write levels. */
+export const beginAddresses = (store: Store): Promise<void> =>
+  store.run('CREATE OR REPLACE TEMP TABLE list_pages (first BIGINT, key VARCHAR, page BIGINT, start VARCHAR)');
 
-/** Returns the SQL expression of an output's sort key (lists/unspentOutputs.ts). `height` and `output` are SQL. */
-export const sortKeySql = (height: string, output: string): string =>
-  `lpad((${ABOVE_HEIGHTS} - ${height})::VARCHAR, 8, '0') || split_part(${output}, ':', 1) || lpad(split_part(${output}, ':', 2), 10, '0')`;
-
-/** SQL that selects the outputs that a level makes and spends. `key` is the key of the address's list. */
-export interface LevelRows {
-  /**
-   * Outputs that the level makes and does not spend. An output has one row with all its runes, or a row for each rune.
-   * Columns: `key`, `sort` (the sort key), `text` (a value of the list), and `number` and `id` of the rune.
-   */
-  readonly made: string;
-  /** Outputs of lower levels that the level spends. Columns: `key` and `output`. */
-  readonly removed: string;
-}
-
-export class AddressOutputs {
-  private constructor(
-    private readonly form: AddressForm,
-    private readonly store: Store,
-  ) {}
-
-  static async begin(form: AddressForm, store: Store): Promise<AddressOutputs> {
-    await store.run('CREATE OR REPLACE TEMP TABLE list_pages (first BIGINT, key VARCHAR, page BIGINT, start VARCHAR)');
-    return new AddressOutputs(form, store);
-  }
-
-  /** Inserts the pages of a kept level into `list_pages`. `starts` is undefined if no list of the level has pages. */
-  async reuse(starts: DocumentLevel | undefined): Promise<void> {
-    const { old, limits } = this.form;
-    if (old === undefined || starts === undefined) return;
-    await this.#listPages(starts, async (add) => {
-      for (const { key, values } of documentsOf(old, starts)) {
-        const [list = '', number] = key.split(' ');
-        for (const [i, start] of values.entries()) add(list, Number(number) * limits.listPage + i, start);
-      }
-    });
-  }
-
-  /**
-   * Calls `find`, which passes the pages of a level to `add`, and inserts these pages into the table `list_pages`.
-   * Returns the number of pages.
-   */
-  async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<number> {
-    const lines = await writeLines(join(this.form.scratch, 'list-pages.ndjson'), (to) =>
-      find((key, page, start) => to.add(JSON.stringify({ key, page, start }))),
-    );
-    if (lines.count === 0) return 0;
-    countCrossing('listPage');
-    await this.store.run(`INSERT INTO list_pages SELECT ${first}, key, page, start
-      FROM ${readLines(lines, `key: 'VARCHAR', page: 'BIGINT', start: 'VARCHAR'`)}`);
-    return lines.count;
-  }
-
-  /** Writes a level. Returns the level of each kind of document, or undefined for a kind without documents. */
-  async write(range: LevelRange, { made, removed }: LevelRows): Promise<Record<'addresses' | 'starts', DocumentLevel | undefined>> {
-    const { open, limits } = this.form;
-    await this.store.run(
-      `CREATE OR REPLACE TEMP TABLE level_removed AS SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${removed})`,
-    );
-    await this.#placeRemoved(range);
-    const addresses = open('outputs.addresses', range);
-    const all = {
-      rows: `SELECT *, false AS is_removed, NULL::BIGINT AS first, NULL::BIGINT AS page FROM (${made})
-        UNION ALL BY NAME SELECT key, "output" AS text, true AS is_removed, first, page FROM level_removed`,
-      ...{ key: 'key', rowBytes: LIST_BYTES },
-    };
-    const pages = await this.#listPages(range, async (addPage) => {
-      for await (const part of rowParts(all, limits, this.store)) await this.#writePart(part, addresses, addPage);
-    });
-    const starts = {
-      rows: `SELECT key || ' ' || lpad((page // ${limits.listPage})::VARCHAR, 8, '0') AS key, start, page FROM list_pages WHERE first = ${range.first}`,
-      most: `${pages}`,
-      key: 'key',
-      within: 'page',
-      select: `key || chr(9) || start || chr(10)`,
-    };
-    const startsOf = open('outputs.starts', range);
-    if (pages > 0) await addLines(startsOf, linesIn(sortedRows(starts, limits, this.store)));
-    return { addresses: await addresses.finish(range), starts: await startsOf.finish(range) };
-  }
-
-  /** Writes the lists of some addresses, whose rows `part` selects. */
-  async #writePart(part: string, to: LevelWriter, addPage: AddPage): Promise<void> {
-    // If a list has more than a page of outputs, its document begins with the number of outputs. So the outputs of such
-    // lists are counted before they are written. An output may have several rows.
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE level_part AS ${part};
-      CREATE OR REPLACE TEMP TABLE level_counts AS SELECT key, count(DISTINCT sort) AS count FROM level_part WHERE NOT is_removed
-        GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
-    const rows = new ListRows(LEVEL_ROWS, this.store);
-    try {
-      await rows.next();
-      for (let { key } = rows; key !== undefined; key = rows.key) await this.#writeList(key, rows, to, addPage);
-    } finally {
-      await rows.close();
+/** Inserts the pages of a kept level into `list_pages`. */
+export async function keepStarts(level: DocumentLevel, { old, limits }: AddressForm, store: Store): Promise<void> {
+  const pages = function* () {
+    for (const { key, values } of old === undefined ? [] : documentsOf(old, level)) {
+      const [list = '', number] = key.split(' ');
+      for (const [i, start] of values.entries()) yield [list, Number(number) * limits.listPage + i, start];
     }
-  }
-
-  async #writeList(key: string, rows: ListRows, to: LevelWriter, addPage: AddPage): Promise<void> {
-    const { listPage: page } = this.form.limits;
-    let made: number | undefined;
-    for (; rows.isAt(key, COUNT); await rows.next()) made = rows.first;
-    const removals: [number, ...number[]][] = [];
-    for (; rows.isAt(key, GROUP); await rows.next()) {
-      if (removals.at(-1)?.[0] !== rows.first) removals.push([rows.first]);
-      removals.at(-1)?.push(rows.page, Number(textOf(rows.value)));
-    }
-    const removed: Uint8Array[] = [];
-    for (; rows.isAt(key, REMOVED); await rows.next()) removed.push(rows.value);
-    const added: Uint8Array[] = [];
-    if (made === undefined) while (rows.isAt(key, MADE)) added.push(await rows.takeOutput());
-    made ??= added.length;
-    const isPaged = made > page;
-    const head = isPaged || removals.length > 0 ? [bytesOf(renderAddressHead(made, removals))] : [];
-    if (isPaged) to.addLine(listLine(key, [...head, ...removed]));
-    let [values, number, last]: [Uint8Array[], number, string] = [[], 0, ''];
-    const endPage = () => {
-      const [first] = values;
-      if (first === undefined) return;
-      to.addLine(listLine(pageKey(key, number), values));
-      addPage(key, number, number === 0 ? FIRST_START : separatorOf(last, sortKeyOf(textOf(first))));
-      last = sortKeyOf(textOf(values.at(-1) ?? first));
-      [values, number] = [[], number + 1];
-    };
-    const add = (value: Uint8Array) => {
-      if (values.length === page && isPaged) endPage();
-      values.push(value);
-    };
-    for (const value of added) add(value);
-    while (rows.isAt(key, MADE)) add(await rows.takeOutput());
-    if (isPaged) endPage();
-    else if (head.length + values.length + removed.length > 0) to.addLine(listLine(key, [...head, ...values, ...removed]));
-    await this.#writeRemovals(key, rows, to);
-  }
-
-  async #writeRemovals(key: string, rows: ListRows, to: LevelWriter): Promise<void> {
-    while (rows.isAt(key, PLACED)) {
-      const { first, page } = rows;
-      const values: Uint8Array[] = [];
-      for (; rows.isAt(key, PLACED) && rows.first === first && rows.page === page; await rows.next()) values.push(rows.value);
-      to.addLine(listLine(removalKey(key, first, page), values));
-    }
-  }
-
-  /**
-   * Finds the level and the page that each removed output is in. Does so only for addresses that have a list with pages
-   * in a lower level, or of which this level removes more outputs than a page has. Documents group the removed outputs
-   * of these addresses by page. Outputs that were never made, which only wrong data has, get no level and page.
-   */
-  async #placeRemoved(range: LevelRange): Promise<void> {
-    const store = this.store;
-    const lower = this.form.ranges.filter(({ last }) => last < range.first);
-    if (lower.length === 0) return;
-    await store.run(`CREATE OR REPLACE TEMP TABLE placed_keys AS
-        SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
-        UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
-    const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key)';
-    const count = await store.number(`SELECT count(*) AS number FROM (${sought})`);
-    if (count === 0) return;
-    await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
-      SELECT DISTINCT "output", block_height AS height FROM (${this.form.heights}) SEMI JOIN (${sought}) USING ("output")`);
-    await this.#findHeights(
-      `SELECT DISTINCT "output" FROM (${sought}) ANTI JOIN removed_heights USING ("output") ORDER BY "output"`,
-      range,
-    );
-    const ranges = lower.map(({ first, last }) => `(${first}, ${last})`).join(', ');
-    await store.run(`CREATE OR REPLACE TEMP TABLE found_pages AS
-        SELECT r.key, r."output", r.first, coalesce(p.page, 0) AS page FROM (
-          SELECT key, "output", l.first, ${sortKeySql('height', '"output"')} AS sort FROM level_removed SEMI JOIN placed_keys USING (key)
-          JOIN removed_heights USING ("output") JOIN (VALUES ${ranges}) AS l(first, last) ON height BETWEEN l.first AND l.last) AS r
-        ASOF LEFT JOIN list_pages AS p ON p.key = r.key AND p.first = r.first AND r.sort >= p.start;
-      CREATE OR REPLACE TEMP TABLE level_removed AS
-        SELECT r.key, r."output", f.first, f.page
-        FROM level_removed AS r LEFT JOIN found_pages AS f ON f.key = r.key AND f."output" = r."output"`);
-  }
-
-  /**
-   * Finds outputs in the levels of the last build that are below `range`, and inserts them with their heights into
-   * `removed_heights`. `sql` selects the outputs, sorted by outpoint.
-   */
-  async #findHeights(sql: string, range: LevelRange): Promise<void> {
-    const { old, known, scratch } = this.form;
-    if (old === undefined) return;
-    const lines = await writeLines(join(scratch, 'removed-heights.ndjson'), async (to) => {
-      for await (const chunk of this.store.stream(sql)) {
-        const outputs = chunk.getRows().map(([output]) => onlyKey(String(output)));
-        for (const level of known) {
-          if (level.last >= range.first) continue;
-          for await (const { key, values } of findRanges(old, level, outputs)) {
-            const [first = ''] = values;
-            if (first !== SPENT) to.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
-          }
-        }
-      }
-    });
-    if (lines.count > 0)
-      await this.store.run(`INSERT INTO removed_heights FROM ${readLines(lines, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
-  }
+  };
+  const kept = await store.append('kept_pages', columns('key VARCHAR, page BIGINT, start VARCHAR'), pages());
+  await store.run(`INSERT INTO list_pages SELECT ${level.first}, * FROM ${kept}; DROP TABLE ${kept}`);
 }
 
 /** Bytes of memory that DuckDB needs to sort a row of a list. */
 const LIST_BYTES = 1024;
 
-/** All rows of `level_part`, for ListRows. */
-const LEVEL_ROWS = `SELECT key, ${COUNT} AS kind, count AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id FROM level_counts
-  UNION ALL SELECT key, ${GROUP}, first, page, '', count(*)::VARCHAR, -1, '' FROM level_part WHERE is_removed AND first IS NOT NULL GROUP BY ALL
-  UNION ALL SELECT key, ${REMOVED}, 0, 0, text, '["' || text || '"]', -1, '' FROM level_part WHERE is_removed AND first IS NULL
-  UNION ALL SELECT key, ${MADE}, 0, 0, sort, text, number, id FROM level_part WHERE NOT is_removed
-  UNION ALL SELECT key, ${PLACED}, first, page, text, text, -1, '' FROM level_part WHERE is_removed AND first IS NOT NULL`;
+/** Places of rows in the documents of an address: head and removed outputs, which have no place of their own. */
+const [HEAD_PLACE, REMOVED_PLACE] = [`' '`, `'~' || text`];
 
-const [TAB, LINE_FEED] = [9, 10];
+/** Sorts after the number of each page: a page has its index plus 1, and an index has at most 8 digits. */
+const MOST_PAGES = 1e8;
 
-/** Returns a document as a line for DocumentWriter.addLine(). */
-function listLine(key: string, values: readonly Uint8Array[]): Uint8Array {
-  let length = key.length + values.length + 1;
-  for (const value of values) length += value.length;
-  const line = Buffer.allocUnsafe(length);
-  let at = line.write(key, 'latin1');
-  for (const value of values) {
-    line[at] = TAB;
-    line.set(value, at + 1);
-    at += value.length + 1;
+/**
+ * Writes a level from two tables: `made_outputs` (output, address, height, place, runes), the outputs that the level makes
+ * and does not spend, and `spent_below` (output, address), the outputs of lower levels that it spends.
+ */
+export async function writeAddresses(range: LevelRange, form: AddressForm, store: Store) {
+  const { open, limits } = form;
+  const { listPage: page } = limits;
+  await placeRemoved(range, form, store);
+  const addresses = open('outputs.addresses', range);
+  const all = {
+    rows: `SELECT url_encode(address) AS key, ${SORT} AS sort, false AS is_removed, NULL::BIGINT AS first, NULL::BIGINT AS page,
+        '["' || "output" || '",' || place || ',' || replace(runes, chr(9), ',') || ']' AS text FROM made_outputs WHERE address IS NOT NULL
+      UNION ALL BY NAME SELECT key, "output" AS text, true AS is_removed, first, page FROM level_removed`,
+    ...{ key: 'key', rowBytes: LIST_BYTES },
+  };
+  for await (const part of rowParts(all, limits, store)) {
+    // Rows are inserted in the order of the list, so the rowid of a row gives its position.
+    await store.run(`CREATE OR REPLACE TEMP TABLE level_part AS ${part};
+      CREATE OR REPLACE TEMP TABLE list_heads AS SELECT key, made, coalesce(removals, '') AS removals
+        FROM (SELECT key, count(*) FILTER (NOT is_removed) AS made FROM level_part GROUP BY key) LEFT JOIN (${REMOVALS}) USING (key)
+        WHERE made > ${page} OR removals IS NOT NULL;
+      CREATE OR REPLACE TEMP TABLE long_lists AS SELECT key, sort, text FROM level_part SEMI JOIN (FROM list_heads WHERE made > ${page}) USING (key)
+        WHERE NOT is_removed ORDER BY key, sort;
+      CREATE OR REPLACE TEMP TABLE list_starts AS SELECT key, min(rowid) AS start FROM long_lists GROUP BY key;
+      INSERT INTO list_pages SELECT ${range.first}, key, (l.rowid - start) // ${page}, sort
+        FROM long_lists AS l JOIN list_starts USING (key) WHERE (l.rowid - start) % ${page} = 0`);
+    await writeTexts(addresses, store.stream(`SELECT ${TEXTS} FROM (FROM (${textsOf(page)}) ORDER BY key, document, place)`));
   }
-  line[at] = LINE_FEED;
-  return line;
+  const pages = await store.number(`SELECT count(*) AS number FROM list_pages WHERE first = ${range.first}`);
+  if (pages > 0) countCrossing('listPage');
+  const starts = {
+    rows: `SELECT key, page, CASE WHEN page % ${page} = 0 THEN ${documentStart(`key || ' ' || ${padded(`page // ${page}`)}`)} ELSE '' END || ${valueText('start')} AS text
+      FROM list_pages WHERE first = ${range.first}`,
+    ...{ most: `${pages}`, key: 'key', within: 'page', select: TEXTS },
+  };
+  const startsOf = open('outputs.starts', range);
+  if (pages > 0) await writeTexts(startsOf, sortedRows(starts, limits, store));
+  return { addresses: await addresses.finish(range), starts: await startsOf.finish(range) };
+}
+
+/** SQL that selects the removals in the head of each address (`Removals` in lists/unspentOutputs.ts) as JSON. */
+const REMOVALS = `SELECT key, string_agg('[' || first || ',' || pages || ']', ',' ORDER BY first) AS removals FROM (
+    SELECT key, first, string_agg(page || ',' || removed, ',' ORDER BY page) AS pages FROM (
+      SELECT key, first, page, count(*) AS removed FROM level_part WHERE is_removed AND first IS NOT NULL GROUP BY ALL) GROUP BY ALL) GROUP BY key`;
+
+/** Returns SQL that selects the texts of the documents of a part. */
+function textsOf(page: number): string {
+  const removal = `${padded('first')} || '.' || ${padded('page')}`;
+  const placed = 'FROM level_part WHERE is_removed AND first IS NOT NULL';
+  return `SELECT DISTINCT key, 0 AS document, '' AS place, ${documentStart('key')} AS text FROM level_part
+    UNION ALL SELECT key, 0, ${HEAD_PLACE}, ${valueText(`'[' || made || ',[' || removals || ']]'`)} FROM list_heads
+    UNION ALL SELECT key, 0, sort, ${valueText('text')} FROM level_part ANTI JOIN list_starts USING (key) WHERE NOT is_removed
+    UNION ALL SELECT key, 0, ${REMOVED_PLACE}, ${valueText(`'["' || text || '"]'`)} FROM level_part WHERE is_removed AND first IS NULL
+    UNION ALL SELECT key, 1 + place // ${page}, sort,
+      CASE WHEN place % ${page} = 0 THEN ${documentStart(`key || ' ' || ${padded(`place // ${page}`)}`)} ELSE '' END || ${valueText('text')}
+      FROM (SELECT key, sort, text, l.rowid - start AS place FROM long_lists AS l JOIN list_starts USING (key))
+    UNION ALL SELECT DISTINCT key, ${MOST_PAGES}, ${removal}, ${documentStart(`key || ' ~' || ${removal}`)} ${placed}
+    UNION ALL SELECT key, ${MOST_PAGES}, ${removal} || text, ${valueText('text')} ${placed}`;
+}
+
+/**
+ * Creates `level_removed`, with the level and the page that each removed output is in. Finds them only for addresses that
+ * have a list with pages in a lower level, or of which this level removes more outputs than a page has. Documents group
+ * the removed outputs of these addresses by page. Outputs that were never made, which only wrong data has, get no level
+ * and page. The lowest level removes no outputs, because no level is below it.
+ */
+async function placeRemoved(range: LevelRange, form: AddressForm, store: Store): Promise<void> {
+  const lower = form.ranges.filter(({ last }) => last < range.first);
+  await store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS SELECT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page
+      FROM spent_below WHERE address IS NOT NULL AND ${lower.length > 0};
+    CREATE OR REPLACE TEMP TABLE placed_keys AS SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
+      UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${form.limits.listPage}`);
+  const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key)';
+  if ((await store.number(`SELECT count(*) AS number FROM (${sought})`)) === 0) return;
+  await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
+    SELECT DISTINCT "output", block_height AS height FROM received SEMI JOIN (${sought}) USING ("output")`);
+  await findHeights(
+    `SELECT DISTINCT "output" FROM (${sought}) ANTI JOIN removed_heights USING ("output") ORDER BY "output"`,
+    range,
+    form,
+    store,
+  );
+  const ranges = lower.map(({ first, last }) => `(${first}, ${last})`).join(', ');
+  await store.run(`CREATE OR REPLACE TEMP TABLE found_pages AS
+      SELECT r.key, r."output", r.first, coalesce(p.page, 0) AS page FROM (
+        SELECT key, "output", l.first, ${SORT} AS sort FROM level_removed SEMI JOIN placed_keys USING (key)
+        JOIN removed_heights USING ("output") JOIN (VALUES ${ranges}) AS l(first, last) ON height BETWEEN l.first AND l.last) AS r
+      ASOF LEFT JOIN list_pages AS p ON p.key = r.key AND p.first = r.first AND r.sort >= p.start;
+    CREATE OR REPLACE TEMP TABLE level_removed AS
+      SELECT r.key, r."output", f.first, f.page
+      FROM level_removed AS r LEFT JOIN found_pages AS f ON f.key = r.key AND f."output" = r."output"`);
+}
+
+/**
+ * Finds outputs in the levels of the last build that are below `range`, and inserts them with their heights into
+ * `removed_heights`. `sql` selects the outputs, sorted by outpoint.
+ */
+async function findHeights(sql: string, range: LevelRange, { old, known, scratch }: AddressForm, store: Store): Promise<void> {
+  if (old === undefined) return;
+  const lines = await writeLines(join(scratch, 'removed-heights.ndjson'), async (to) => {
+    for await (const chunk of store.stream(sql)) {
+      const outputs = chunk.getRows().map(([output]) => onlyKey(String(output)));
+      for (const level of known.filter(({ last }) => last < range.first))
+        for await (const { key, values } of findRanges(old, level, outputs)) {
+          const [first = ''] = values;
+          if (first !== SPENT) to.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
+        }
+    }
+  });
+  if (lines.count > 0) await store.run(`INSERT INTO removed_heights FROM ${readLines(lines, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
 }

@@ -6,14 +6,13 @@ import { isWithin } from '../duckdb/blockRanges.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { type BlockInput, keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
-import { addLines, type LevelForm, linesIn } from '../engine/archive/makeLevels.ts';
+import { documentStart, type LevelForm, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import { FORMS_OF_ROWS } from '../input/recognise.ts';
-import { unitsOf } from './balanceChanges.sql.ts';
-import { joinRunes } from './outputRows.sql.ts';
-import { AddressOutputs, type LevelRows, sortKeySql } from './outputsOfAddress.sql.ts';
+import { digitsOf, joinedParts, sumsOf, unitsOf } from './balanceChanges.sql.ts';
+import { beginAddresses, keepStarts, writeAddresses } from './outputsOfAddress.sql.ts';
 import { SPENT } from './unspentOutputs.ts';
 
 /** True when the input has all spent outputs, because all its ledgers are from a node, or because no block has records. */
@@ -38,31 +37,34 @@ interface OutputForm extends LevelForm<`outputs.${OutputKind}`> {
 
 /** Writes the levels (format/levels.ts) that changed since the last build, and returns all levels. */
 export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
-  const { old, scratch, limits, open, state } = form;
-  const before = old?.root.lists?.outputs;
-  await listReceived(form, store);
+  const { limits, open, state, read } = form;
+  const before = form.old?.root.lists?.outputs;
+  // The runes that outputs received, even if the outputs are now spent.
+  await store.run(`CREATE OR REPLACE TEMP VIEW received AS
+    SELECT block_height, tx_id || ':' || vout AS "output", tx_index, "timestamp", address, rune_id, amount
+    FROM ${read.kept} WHERE operation = 'receive' AND vout IS NOT NULL`);
   const known = plans.flatMap((plan) => (plan.isKept ? (keptLevel(plan, before?.outputs) ?? []) : []));
-  const lists = await AddressOutputs.begin(
-    { old, known, open, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
-    store,
-  );
+  const lists = { ...form, known, ranges: plans };
+  await beginAddresses(store);
   const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
   for (const plan of plans) {
     const kept = (kind: OutputKind) => keptLevel(plan, before?.[kind]);
     let level: Record<OutputKind, DocumentLevel | undefined>;
     if (plan.isKept) {
       level = { outputs: kept('outputs'), addresses: kept('addresses'), starts: kept('starts') };
-      await lists.reuse(level.starts);
+      if (level.starts !== undefined) await keepStarts(level.starts, lists, store);
     } else {
       const outputs = open('outputs.outputs', plan);
-      await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs AS SELECT * EXCLUDE (is_spent) FROM (${outputsIn(plan, form)}) LIMIT 0;
+      await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs ("output" VARCHAR, address VARCHAR, height BIGINT, place VARCHAR, runes VARCHAR);
         CREATE OR REPLACE TEMP TABLE spent_below ("output" VARCHAR, address VARCHAR)`);
-      for await (const part of rowParts({ rows: outputsIn(plan, form), key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
-        await selectOutputs(part, store);
-        await addLines(outputs, linesIn(store.stream(outputLines(form)), joinRows));
+      const rows = `SELECT false AS is_spent, * FROM received WHERE ${isWithin(plan)}
+        UNION ALL BY NAME SELECT true AS is_spent, "output", address FROM ${read.spent} WHERE ${isWithin(plan)}`;
+      for await (const part of rowParts({ rows, key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
+        await selectOutputs(part, state, store);
+        await writeTexts(outputs, store.stream(`SELECT ${TEXTS} FROM (${OUTPUT_TEXTS})`));
         await store.run('INSERT INTO made_outputs FROM part_made; INSERT INTO spent_below FROM part_spent');
       }
-      level = { outputs: await outputs.finish(plan), ...(await lists.write(plan, addressRows(plan === plans[0], form))) };
+      level = { outputs: await outputs.finish(plan), ...(await writeAddresses(plan, lists, store)) };
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
@@ -70,67 +72,35 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
   return { tipHash: hash, ...levels };
 }
 
-/** Creates the view `received`: the runes that outputs received, even if the outputs are now spent. */
-const listReceived = ({ read: { kept } }: OutputForm, store: Store): Promise<void> =>
-  store.run(`CREATE OR REPLACE TEMP VIEW received AS
-    SELECT block_height, tx_id || ':' || vout AS "output", tx_index, "timestamp", address, rune_id, amount
-    FROM ${kept} WHERE operation = 'receive' AND vout IS NOT NULL`);
-
-/** Returns SQL that selects the outputs that the blocks of a level make, a row for each rune, and those that they spend. */
-const outputsIn = (plan: LevelPlan, { read: { spent } }: OutputForm): string =>
-  `SELECT false AS is_spent, * FROM received WHERE ${isWithin(plan)}
-   UNION ALL BY NAME SELECT true AS is_spent, "output", address FROM ${spent} WHERE ${isWithin(plan)}`;
-
-/** Bytes of memory that DuckDB needs for a row of `outputsIn`. */
+/** Bytes of memory that DuckDB needs for a row of an output and a rune. */
 const OUTPUT_BYTES = 800;
+
+/** SQL expression of the JSON of an output's rune, with the balance in smallest units. */
+const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)
+  || ',"' || ${digitsOf('upper', 'lower')} || '"]'`;
 
 /**
  * Creates two tables from some outputs of a level, which `part` selects. `part_made`: outputs that the level makes and
- * does not spend. `part_spent`: outputs of lower levels that the level spends.
+ * does not spend, with their places and runes as JSON. `part_spent`: outputs of lower levels that the level spends.
  */
-async function selectOutputs(part: string, store: Store): Promise<void> {
+export async function selectOutputs(part: string, { blocks, runes }: Pick<StateTables, 'blocks' | 'runes'>, store: Store): Promise<void> {
   const [made, spent] = ['(FROM level_outputs WHERE NOT is_spent)', '(FROM level_outputs WHERE is_spent)'];
+  // Adds up rows of the same rune.
+  const units = `SELECT "output", min(address) AS address, min(block_height) AS height, min(tx_index) AS tx_index, min("timestamp") AS "timestamp",
+      id, number, min(name) AS name, min(spaced_name) AS spaced_name, min(divisibility) AS divisibility, ${sumsOf(unitsOf('amount', 'divisibility'), '1')}
+    FROM (FROM ${made} ANTI JOIN ${spent} USING ("output")) JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id
+    GROUP BY "output", id, number`;
   await store.run(`CREATE OR REPLACE TEMP TABLE level_outputs AS ${part};
-    CREATE OR REPLACE TEMP TABLE part_made AS SELECT * EXCLUDE (is_spent) FROM ${made} ANTI JOIN ${spent} USING ("output");
+    CREATE OR REPLACE TEMP TABLE part_made AS
+      SELECT "output", address, height, height || ',"' || block_hash || '",' || tx_index || ',' || "timestamp" AS place, runes
+      FROM (SELECT "output", min(address) AS address, min(height) AS height, min(tx_index) AS tx_index, min("timestamp") AS "timestamp",
+          string_agg(${RUNE}, chr(9) ORDER BY number, id) AS runes
+        FROM (SELECT * EXCLUDE (upper, lower), ${joinedParts('upper', 'lower')} FROM (${units})) GROUP BY "output")
+      JOIN (SELECT block_height AS height, block_hash FROM ${blocks}) USING (height);
     CREATE OR REPLACE TEMP TABLE part_spent AS SELECT DISTINCT "output", address FROM ${spent} ANTI JOIN ${made} USING ("output")`);
 }
 
-/** SQL expression of the JSON of an output's rune, up to the balance. */
-const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
-
-/** SQL expression of an amount in smallest units, without leading zeros. */
-const UNITS = `coalesce(nullif(ltrim(${unitsOf('amount', 'divisibility')}, '0'), ''), '0')`;
-
-/**
- * Returns SQL that selects the records of made outputs: output, address, height, place as JSON without brackets, number
- * and id of the rune, and the rune as JSON. The SQL does not aggregate the rows of an output, because that would need
- * much memory. `joinRunes` joins the rows after they are sorted.
- */
-const recordsOf = (
-  made: 'part_made' | 'made_outputs',
-  { state: { blocks, runes } }: Pick<OutputForm, 'state'>,
-): string => `SELECT "output", address, block_height AS height,
-    block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
-    number, id, ${RUNE} || ',"' || ${UNITS} || '"]' AS rune
-  FROM ${made} AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
-    JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
-
-/** Returns SQL that selects the lines of the documents of `part_made` and `part_spent`, sorted. */
-const outputLines = (form: OutputForm): string =>
-  `SELECT "output" || chr(9) || head || rune || chr(10) FROM (FROM (
-      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, chr(9) || rune AS rune
-      FROM (${recordsOf('part_made', form)})
-      UNION ALL SELECT "output", '${SPENT}', -1, '', '' FROM part_spent) ORDER BY "output", number, id)`;
-
-/** Joins the rows of an output into its values. */
-const joinRows = (rows: readonly (readonly string[])[]): string[] => [
-  rows[0]?.[0] ?? '',
-  ...joinRunes(rows.flatMap(([, ...runes]) => runes)),
-];
-
-/** Returns the rows of a level for `AddressOutputs`. The lowest level removes no outputs, because no level is below it. */
-const addressRows = (isLowest: boolean, form: OutputForm): LevelRows => ({
-  made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, '["' || "output" || '",' || place || ',' || rune || ']' AS text, number, id
-    FROM (${recordsOf('made_outputs', form)}) WHERE address IS NOT NULL`,
-  removed: `SELECT url_encode(address) AS key, "output" FROM spent_below WHERE address IS NOT NULL AND ${!isLowest}`,
-});
+/** SQL that selects the documents of `part_made` and `part_spent`, sorted. */
+const OUTPUT_TEXTS = `FROM (
+    SELECT "output", ${documentStart('"output"')} || ${valueText(`'[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']'`)} || ${valueText('runes')} AS text FROM part_made
+    UNION ALL SELECT "output", ${documentStart('"output"')} || ${valueText(`'${SPENT}'`)} FROM part_spent) ORDER BY "output"`;

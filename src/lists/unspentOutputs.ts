@@ -16,8 +16,8 @@
  * the number of outputs that the level made, and how many outputs it removes from each page of lower levels. From the
  * heads, a reader computes which pages a window needs.
  *
- * **Starts** are for builds only. For each page of a list, they have a lower bound of the page's sort keys
- * (`sortKeyOf`). From these bounds, a build finds the page of a spent output.
+ * **Starts** are for builds only. For each page of a list, they have the sort key of the page's first output
+ * (outputsOfAddress.sql.ts). From these keys, a build finds the page of a spent output.
  *
  * An output that the blocks of one level both make and spend is in no document of the level. The records of the
  * transaction that made the output tell which runes it held.
@@ -80,14 +80,6 @@ const outpointOf = (value: string): string => value.slice(2, value.indexOf('"', 
 /** Sort keys begin with this number minus the height, in 8 digits, so that keys of higher blocks sort first. */
 export const ABOVE_HEIGHTS = 99_999_999;
 
-/** Returns the sort key of a value of an address's list. Keys sort by descending height, then by txid, then by vout. */
-export function sortKeyOf(value: string): string {
-  const output = outpointOf(value);
-  const at = output.indexOf(':');
-  const height = ABOVE_HEIGHTS - Number.parseInt(value.slice(output.length + 4), 10);
-  return `${String(height).padStart(8, '0')}${output.slice(0, at)}${output.slice(at + 1).padStart(10, '0')}`;
-}
-
 /**
  * Returns the key of the document with the outpoints that a level removes from one page. This is page `page` of the
  * address's list in the lower level that begins at height `first`.
@@ -111,8 +103,6 @@ interface AddressDocument {
   /** Removed outpoints that are in this document. */
   readonly removed: readonly string[];
 }
-
-export const renderAddressHead = (made: number, removals: readonly Removals[]): string => JSON.stringify([made, removals]);
 
 /** Parses the document of an address. Throws for invalid text. */
 function parseAddress(values: readonly string[], page: number): AddressDocument {

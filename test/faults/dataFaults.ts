@@ -5,9 +5,9 @@ export const DATA_FAULTS: readonly Fault[] = [
   // Lists.
   {
     name: 'balances of one rune in an output that are not added up',
-    file: 'src/lists/outputRows.sql.ts',
-    from: '    if (last?.rune === rune) last.units += units;\n    else',
-    to: '    ;',
+    file: 'src/lists/unspentOutputs.sql.ts',
+    from: "${sumsOf(unitsOf('amount', 'divisibility'), '1')}",
+    to: "${sumsOf(unitsOf('min(amount)', 'min(divisibility)'), '1').replaceAll('sum(', '(')}",
     test: 'lists/outputRows',
   },
   {
@@ -42,8 +42,8 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'removals of a page that lack an output',
     file: 'src/lists/outputsOfAddress.sql.ts',
-    from: 'to.addLine(listLine(removalKey(key, first, page), values));',
-    to: 'to.addLine(listLine(removalKey(key, first, page), values.slice(1)));',
+    from: "${valueText('text')} ${placed}`;",
+    to: "${valueText('text')} ${placed} AND NOT text LIKE '0%'`;",
     test: 'exhaustive/engine/spent',
     only: 'unspent outputs',
   },

@@ -32,7 +32,7 @@ import { LIMITS, READER_LIMITS } from '../../src/limits.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
 import { compareAddresses } from '../../src/lists/balances.ts';
 import { readEtchings } from '../../src/lists/etchings.ts';
-import { removalKey, renderAddressHead, sortKeyOf } from '../../src/lists/unspentOutputs.ts';
+import { removalKey } from '../../src/lists/unspentOutputs.ts';
 import { noTransactions } from '../support/archives.ts';
 import { hex } from '../support/records.ts';
 
@@ -297,7 +297,7 @@ describe('documents', () => {
     const ranges = levelRanges(19, steps);
     expect(ranges).toHaveLength(2);
     const totalAfter = async (removed: number) => {
-      const head = { key: 'ann', values: [renderAddressHead(0, [[0, 0, removed]])] };
+      const head = { key: 'ann', values: [`[0,[[0,0,${removed}]]]`] };
       const newer = await levelOf([head, { key: removalKey('ann', 0, 0), values: [`["${'ab'.repeat(32)}:0"]`] }], 4096);
       for (const [name, content] of newer.files) older.files.set(name, content);
       const addresses = [older, newer].map(({ level }, i) => ({ ...level, ...ranges[i] }));
@@ -375,12 +375,6 @@ describe('keys', () => {
         expect(b.startsWith(start) && start > a && (start.length === 1 || start.slice(0, -1) <= a)).toBe(true);
       }),
     );
-  });
-
-  it('sort outputs by height, the highest first, and then by outpoint', () => {
-    const output = `${'ab'.repeat(32)}:12`;
-    const sort = sortKeyOf(`["${output}",840000,"${'cd'.repeat(32)}",1,0]`);
-    expect(sort).toBe(`99159999${'ab'.repeat(32)}0000000012`);
   });
 
   it('order addresses by their bytes', () => {

@@ -93,6 +93,14 @@ export async function writeTexts(to: LevelWriter, chunks: Chunks): Promise<void>
 /** SELECT expression for `writeTexts`. DuckDB copies its texts to consecutive memory, from which joinedBlobs() is faster. */
 export const TEXTS = `encode(concat(text, ''))`;
 
+/**
+ * Return SQL expressions of texts for `writeTexts`: the beginning of a document with its key, and a value. `padded` pads a
+ * number to 8 digits, as in keys.
+ */
+export const documentStart = (key: string): string => `chr(10) || ${key}`;
+export const valueText = (value: string): string => `chr(9) || ${value}`;
+export const padded = (number: string): string => `lpad((${number})::VARCHAR, 8, '0')`;
+
 const LINE_FEED = 10;
 const TAB = 9;
 

@@ -27,7 +27,7 @@ const FILE = 'state.duckdb';
  * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and
  * is then a full build.
  */
-export const FORMAT = 19;
+export const FORMAT = 20;
 
 const program = `${VERSION} ${FORMAT}`;
 
