@@ -19,7 +19,7 @@ import { isBlank, linesOf } from './readLines.ts';
 const PLACE = { source: int, place: int, item: nullable(int) };
 
 export async function reportBadRecords(source: RawSource, report: Report, store: Store): Promise<void> {
-  const isBad = `NOT (${validity(source)})`;
+  const isBad = `NOT (${validity(source.columns)})`;
   const bad = await store.number(`SELECT count(*) AS number FROM ${source.relation} WHERE ${isBad}`);
   if (bad === 0) return;
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);

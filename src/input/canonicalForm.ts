@@ -11,7 +11,7 @@ import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
  * the indexer are canonical. Reads all rows of the view. Throws an InputError if a file is broken.
  */
 export async function isInCanonicalForm(source: RawSource, store: Store): Promise<boolean> {
-  const rule = validity(withCanonicalCells(source));
+  const rule = validity(withCanonicalCells(source).columns);
   // Columns of free text have no rule, so the check alone would not read them. Computing the lengths of the texts reads
   // these columns, so that damage is found now and not while rendering.
   const unruled = source.columns

@@ -3,7 +3,7 @@ import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier } from '../duckdb/store.ts';
 import { columnsOf, type Table } from '../duckdb/table.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
-import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex } from './cellSql.ts';
+import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex, type RawColumn } from './cellSql.ts';
 import type { RawSource } from './rawSource.ts';
 
 /**
@@ -22,10 +22,10 @@ export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(col
 export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';
 
 /** Returns SQL that is true when every field of a record is valid. */
-export function validity(source: RawSource): string {
-  const rules = source.columns.map(isValid).filter((rule) => rule !== 'true');
-  const output = source.columns.find((c) => c.field.kind === 'output');
-  const vout = source.columns.find((c) => c.field.column === 'vout');
+export function validity(columns: readonly RawColumn[]): string {
+  const rules = columns.map(isValid).filter((rule) => rule !== 'true');
+  const output = columns.find((c) => c.field.kind === 'output');
+  const vout = columns.find((c) => c.field.column === 'vout');
   if (output !== undefined && vout !== undefined) {
     // The index of an outpoint must be equal to `vout`.
     rules.push(`CASE WHEN contains("output", ':') THEN coalesce(${outpointIndex(output)} = TRY_CAST(vout AS BIGINT), true) ELSE true END`);

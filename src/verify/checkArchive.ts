@@ -2,9 +2,10 @@
  * Verifies the archive of a build (src/format). The content of every file must match its name. Root, directories and
  * lists must match the records. Compressed bytes are not compared, because they depend on the version of zlib.
  */
+import { createHash } from 'node:crypto';
 import type { BlockDigest } from '../contract/schemas.ts';
 import { countOperations } from '../engine/render/blockSpool.ts';
-import { inflate } from '../engine/render/compress.ts';
+import { inflate, inflateBytes } from '../engine/render/compress.ts';
 import { sliceRecords } from '../engine/render/recordBytes.ts';
 import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
 import { ArchiveError } from '../format/archiveError.ts';
@@ -17,72 +18,89 @@ import { archivePath } from '../pages/filePaths.ts';
 import { maximumLimit } from '../pages/mirrorOptions.ts';
 import type { ArchiveCheck } from './verification.ts';
 
-interface StoredPage {
-  /** Path of the segment. */
-  readonly path: string;
-  readonly text: string;
+/** What the segments of an archive have of a block. */
+export interface ArchivedBlock {
+  readonly pages: readonly { readonly path: string; readonly text: string }[];
+  readonly parts: readonly BlockPart[];
 }
 
-interface BlockPart {
+export interface BlockPart {
   /** Path of the segment. */
   readonly path: string;
   readonly segment: Segment;
   /** Line of the block in the segment's directory. */
   readonly placed: PlacedBlock;
-  /** The pages. */
-  readonly texts: readonly string[];
+  /** Hash of the pages. */
+  readonly hash: string;
 }
 
 /** Checks segments and root. */
 export class ArchiveVerification {
   /** Maximum number of records in a page. */
   readonly #limit: number;
-  #last: { readonly height: number; readonly parts: readonly BlockPart[] } | undefined;
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
 
   constructor(private readonly check: ArchiveCheck) {
     this.#limit = maximumLimit(check.site);
   }
 
-  /** Returns a block's pages. Throws an error when a page is damaged. */
-  pagesOf({ height }: BlockDigest): StoredPage[] {
-    const pages: StoredPage[] = [];
-    for (const { path, texts } of this.#partsOf(height)) for (const text of texts) pages.push({ path, text });
-    return pages;
+  /** Reads the pages of a block. Throws an error when a segment is damaged. */
+  read({ height }: BlockDigest): ArchivedBlock {
+    const { archive } = this.check;
+    const pages: { path: string; text: string }[] = [];
+    const parts: BlockPart[] = [];
+    for (const segment of archive.root.segments) {
+      if (height < segment.first || height > segment.last) continue;
+      const opened = archive.segment(segment);
+      const placed = opened.blocks.get(height);
+      if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
+      const path = archivePath(segment.file);
+      const hash = createHash('sha256');
+      for (const [i, length] of placed.pages.entries()) {
+        const start = placed.offsets[i] ?? 0;
+        const page = inflateBytes(opened.pages.subarray(start, start + length));
+        hash.update(page);
+        pages.push({ path, text: page.toString() });
+      }
+      parts.push({ path, segment, placed, hash: hash.digest('hex') });
+    }
+    return { pages, parts };
   }
 
   /**
-   * Renders the pages and directory lines of a block again, and compares them with the stored ones. Returns the lengths
-   * of the stored pages, in bytes.
+   * Compares the pages and directory lines of a block with those of a block that was rendered again. Returns the size of
+   * the stored pages, in bytes.
    */
-  add(batch: Batch, block: BatchBlock): number[] {
+  add(batch: Batch, block: BatchBlock, parts: readonly BlockPart[]): number {
     const { findings } = this.check;
     const limit = this.#limit;
     const total = Math.ceil(block.records / limit);
-    const lengths: number[] = [];
-    for (const { path, segment, placed, texts } of this.#partsOf(block.height)) {
+    let [count, bytes] = [0, 0];
+    for (const { path, segment, placed, hash: ofPages } of parts) {
       const wrong = (what: string) => findings.add(`${path} ${what} block ${block.height}`);
-      const from = lengths.length;
-      for (const text of texts) {
-        const offset = lengths.length * limit;
+      const pages = { from: count, to: count + placed.pages.length };
+      const rendered = createHash('sha256');
+      for (; count < pages.to; count += 1) {
+        const offset = count * limit;
         const end = Math.min(offset + limit, block.records);
-        const records = Buffer.from(sliceRecords(batch, block.first + offset, block.first + end)).toString('utf8');
-        if (text !== envelopeHead({ limit, offset }, block.records) + records + ENVELOPE_TAIL) wrong('has a wrong page of');
-        lengths.push(placed.pages[lengths.length - from] ?? 0);
+        rendered.update(envelopeHead({ limit, offset }, block.records));
+        rendered.update(sliceRecords(batch, block.first + offset, block.first + end)).update(ENVELOPE_TAIL);
+        bytes += placed.pages[count - pages.from] ?? 0;
       }
+      if (rendered.digest('hex') !== ofPages) wrong('has a wrong page of');
       const { hash, records, page: first = 0, operations } = placed;
-      const expected = countOperations(batch, block, limit, { from, to: lengths.length });
-      const isRight = hash === block.hash && records === block.records && first === from;
+      const expected = countOperations(batch, block, limit, pages);
+      const isRight = hash === block.hash && records === block.records && first === pages.from;
       if (!isRight || JSON.stringify(operations) !== JSON.stringify(expected)) wrong('has a wrong line in its directory for');
       const sums = Object.fromEntries(
         Object.entries(expected).map(([name, counts]) => [name, counts.reduce((sum, count) => sum + count, 0)]),
       );
-      const part = placed.pages.length === total ? undefined : { page: from, operations: sums };
+      const part = placed.pages.length === total ? undefined : { page: pages.from, operations: sums };
       if (JSON.stringify(segment.part) !== JSON.stringify(part)) wrong('has wrong counts in the root for');
     }
-    if (lengths.length !== total) findings.add(`the archive has ${lengths.length} pages of block ${block.height}, expected ${total}`);
-    this.#sizes.push({ first: block.height, last: block.height, bytes: lengths.reduce((sum, length) => sum + length, 0) });
-    return lengths;
+    if (count !== total) findings.add(`the archive has ${count} pages of block ${block.height}, expected ${total}`);
+    this.#sizes.push({ first: block.height, last: block.height, bytes });
+    return bytes;
   }
 
   /** Checks segments and root, which depend on all blocks. Call it after `add` of every block. */
@@ -95,23 +113,5 @@ export class ArchiveVerification {
     if (root.pageSize !== this.#limit) findings.add(`${rootPath} has a wrong page size`);
     const text = inflate(archive.read(name.root));
     if (text !== renderRoot(root)) findings.add(`${rootPath} is not a root that a build makes`);
-  }
-
-  /** Returns the parts of a block. Throws an error when a segment is damaged. Keeps those of the last block. */
-  #partsOf(height: number): readonly BlockPart[] {
-    if (this.#last?.height !== height) this.#last = { height, parts: [...this.#read(height)] };
-    return this.#last.parts;
-  }
-
-  *#read(height: number): Generator<BlockPart> {
-    const { archive } = this.check;
-    for (const segment of archive.root.segments) {
-      if (height < segment.first || height > segment.last) continue;
-      const { pages, blocks } = archive.segment(segment);
-      const placed = blocks.get(height);
-      if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
-      const texts = placed.pages.map((length, i) => inflate(pages.subarray(placed.offsets[i], (placed.offsets[i] ?? 0) + length)));
-      yield { path: archivePath(segment.file), segment, placed, texts };
-    }
   }
 }

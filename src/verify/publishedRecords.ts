@@ -1,19 +1,37 @@
-/** Collects the records of pages in Parquet files, as the canonical records from which builds make lists. */
+/**
+ * Reads the records of all blocks from their pages of the largest size, as the canonical records from which builds make
+ * files, and renders them again. A page is right if it has the same bytes, so its form is only checked in detail to say
+ * what is wrong.
+ */
 import { join } from 'node:path';
-import { LineFile } from '../disk/lineFile.ts';
+import { ACTIVITY_FIELDS } from '../contract/fields.ts';
+import { type BlockDigest, misfitOf } from '../contract/schemas.ts';
+import { type LineFile, writeLines } from '../disk/lineFile.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
+import { portionsOf } from '../duckdb/blockRanges.ts';
+import { isAboutFile } from '../duckdb/duckdbErrors.ts';
 import { readFiles, readLines } from '../duckdb/readFilesSql.ts';
-import { RECORDS, type Records } from '../input/canonicalRecordSql.ts';
-import { exceeds } from '../limits.ts';
+import { int } from '../duckdb/store.ts';
+import type { TableWith } from '../duckdb/table.ts';
+import { renderBatches } from '../engine/render/renderBatches.ts';
+import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
+import { RECORDS, type Records, validity } from '../input/canonicalRecordSql.ts';
+import { countCrossing } from '../limits.ts';
+import { envelopeHead, readPage } from '../pages/envelope.ts';
+import { blockStem, digestsPath, pagePath, pagesOf } from '../pages/filePaths.ts';
+import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
+import { spellHex } from '../pages/parseIds.ts';
+import type { Window } from '../pages/parseQuery.ts';
+import { yieldNow } from '../yieldNow.ts';
+import type { ArchivedBlock, ArchiveVerification, BlockPart } from './checkArchive.ts';
+import { orFinding } from './findings.ts';
 import type { Verification } from './verification.ts';
 
-const LOCATION = 'block_hash VARCHAR, block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, vout BIGINT, "timestamp" BIGINT';
+const LOCATION = 'block_hash VARCHAR, block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, vout BIGINT, output VARCHAR, "timestamp" BIGINT';
 const RECORD = `rune STRUCT(id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR), address VARCHAR, receiver_address VARCHAR,
   amount VARCHAR, operation VARCHAR, location STRUCT(${LOCATION})`;
 
-/**
- * SQL expression of each column of RECORDS that is no column of the record or its location. Hex has no prefix. No list is
- * made from `output`.
- */
+/** SQL expression of each column of RECORDS that is no column of the record or its location. Hex has no prefix. */
 const CELLS: Readonly<Record<string, string>> = {
   source: '0::INTEGER',
   rune_id: 'rune.id',
@@ -22,43 +40,188 @@ const CELLS: Readonly<Record<string, string>> = {
   rune_spaced_name: 'rune.spaced_name',
   block_hash: 'right(block_hash, 64)',
   tx_id: 'right(tx_id, 64)',
-  output: 'NULL::VARCHAR',
+  output: `regexp_replace(output, '^0x|:[0-9]+$', '')`,
   event_index: 'NULL::BIGINT',
 };
+const COLUMNS = Object.keys(RECORDS).map((name) => `"${name}"`);
+
+/** SQL condition for records whose values follow the rules of input. */
+const IS_VALID = validity(ACTIVITY_FIELDS.map((field) => ({ field, shape: field.kind === 'integer' ? 'integer' : 'canonical' })));
+
+/** A block in the files of digests. `parts` is what the archive has of it; undefined if it has no pages. */
+interface FoundBlock {
+  readonly listed: BlockDigest;
+  readonly parts: readonly BlockPart[] | undefined;
+}
+
+/** A block that was rendered again. */
+export interface RenderedBlock extends FoundBlock {
+  readonly batch: Batch;
+  readonly block: BatchBlock;
+}
+
+interface Page extends Window {
+  readonly path: string;
+  readonly text: string;
+}
 
 export class PublishedRecords {
-  /** Lines that are in no Parquet file yet. */
-  #lines: LineFile | undefined;
   readonly #files: string[] = [];
 
-  constructor(private readonly verification: Pick<Verification, 'store' | 'scratch' | 'limits'>) {}
+  /** `heights` has the blocks of `check`. `archive` is undefined if the output has no pages in an archive. */
+  constructor(
+    private readonly check: Verification,
+    private readonly heights: TableWith<'block_height' | 'block_hash'>,
+    private readonly archive: ArchiveVerification | undefined,
+  ) {}
 
-  /** Adds the records of a block, each as the JSON of a page, in served order. */
-  async add(records: readonly string[]): Promise<void> {
-    this.#lines ??= new LineFile(join(this.verification.scratch, 'records.ndjson'));
-    for (const [i, record] of records.entries()) this.#lines.add(`{"ord":${-i},"record":${record}}`);
-    if (exceeds(this.verification.limits, 'linesPerLoad', this.#lines.count)) await this.#load();
+  /** Yields all blocks, one part after another. Adds a finding for each block that cannot be rendered, and omits it. */
+  async *render(): AsyncGenerator<RenderedBlock> {
+    const { blocks, limits, progress, scratch, site, store } = this.check;
+    const portions = portionsOf(blocks, limits.linesPerLoad);
+    if (portions.length > 1) countCrossing('linesPerLoad');
+    let done = 0;
+    for (const portion of portions) {
+      const found: FoundBlock[] = [];
+      const lines = await writeLines(join(scratch, 'records.ndjson'), async (lines) => {
+        for (const block of portion) {
+          progress.show(done, blocks.length, 'blocks');
+          done += 1;
+          await yieldNow();
+          found.push(...this.#read(block, lines));
+        }
+      });
+      const readable = found.map(({ listed }) => listed);
+      const records = readable.length === 0 ? undefined : await this.#load(lines, readable);
+      if (records === undefined) continue;
+      const spare: Batch['bytes'][] = [];
+      let at = 0;
+      for await (const batch of renderBatches(store, site, readable, limits, records, spare)) {
+        for (const block of batch.blocks) {
+          const one = found[at];
+          at += 1;
+          if (one !== undefined) yield { ...one, batch, block };
+        }
+        spare.push(batch.bytes);
+      }
+    }
+    progress.end();
   }
 
-  async #load(): Promise<void> {
-    if (this.#lines === undefined) return;
-    this.#lines.end();
-    const { store, scratch } = this.verification;
+  /** Returns a view of all records that were rendered. */
+  async records(): Promise<Records> {
+    const { store } = this.check;
+    if (this.#files.length === 0) return store.table('records', RECORDS);
+    return store.view('records', RECORDS, `SELECT ${COLUMNS} FROM ${readFiles('parquet', this.#files)}`);
+  }
+
+  /** Writes the records of a block as lines. Adds a finding and returns nothing if a page cannot be read. */
+  #read(block: BlockDigest, lines: LineFile): FoundBlock[] {
+    const { manifest, findings } = this.check;
+    if (block.records > manifest.records) {
+      findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
+      return [];
+    }
+    const read = orFinding(findings, () => ({ archived: this.archive?.read(block) }));
+    const pages = read && this.#pagesOf(block, read.archived);
+    if (pages === undefined) return [];
+    let ord = 0;
+    for (const page of pages) {
+      try {
+        for (const record of recordsOf(page, block)) {
+          lines.add(`{"height":${block.height},"ord":${ord},"record":${record}}`);
+          ord -= 1;
+        }
+      } catch (error) {
+        findings.add(`${page.path}: ${misfitOf(error)}`);
+        return [];
+      }
+    }
+    return [{ listed: block, parts: read?.archived?.parts }];
+  }
+
+  /** Returns the pages that have all records of a block. Adds a finding and returns undefined if one is missing. */
+  #pagesOf(block: BlockDigest, archived: ArchivedBlock | undefined): Page[] | undefined {
+    const { root, findings, site } = this.check;
+    const pages: Page[] = [];
+    for (const [i, page] of largestPages(block, site).entries()) {
+      const path = site.layout === 'files' ? pagePath(blockStem(String(block.height)), page, site) : archived?.pages[i]?.path;
+      try {
+        const text = site.layout === 'files' ? readRegularFile(join(root, `${path}`)).toString() : archived?.pages[i]?.text;
+        if (text === undefined) throw new Error('a page is missing in the archive');
+        pages.push({ ...page, path: path ?? '', text });
+      } catch (error) {
+        findings.add(`${path ?? `block ${block.height}`}: ${misfitOf(error)}`);
+        return undefined;
+      }
+    }
+    return pages;
+  }
+
+  /** Loads records of `blocks`. Returns their relation, or adds findings and returns undefined if a value is wrong. */
+  async #load(lines: LineFile, blocks: readonly BlockDigest[]): Promise<string | undefined> {
+    const { store, scratch } = this.check;
     const folder = join(scratch, store.nameOf('records'));
     const cells = Object.keys(RECORDS).map((name) => `${CELLS[name] ?? `"${name}"`} AS "${name}"`);
-    const lines = readLines(this.#lines, `ord: 'BIGINT', record: 'STRUCT(${RECORD})'`);
-    const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT ord, unnest(record) FROM ${lines})`;
-    await store.writeRows(`SELECT ${cells.join(', ')} FROM (${flat})`, folder);
-    this.#files.push(join(folder, 'rows.parquet'));
-    this.#lines = undefined;
+    const rows = readLines(lines, `height: 'BIGINT', ord: 'BIGINT', record: 'STRUCT(${RECORD})'`);
+    const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, ord, unnest(record) FROM ${rows})`;
+    try {
+      await store.writeRows(`SELECT height, ${cells.join(', ')} FROM (${flat})`, folder);
+    } catch (error) {
+      if (!isAboutFile(error)) throw error;
+      if (blocks.filter((block) => this.#explain(block)).length === 0) throw error;
+      return undefined;
+    }
+    const file = join(folder, 'rows.parquet');
+    const records = readFiles('parquet', [file]);
+    const wrong = await store.rows(
+      `SELECT DISTINCT height FROM ${records} WHERE block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
+         OR (height, block_hash) NOT IN (SELECT (block_height, block_hash) FROM ${this.heights})`,
+      { height: int },
+    );
+    for (const { height } of wrong)
+      for (const block of blocks)
+        if (block.height === height && !this.#explain(block))
+          this.check.findings.add(`block ${height}: a record breaks the rules of the API`);
+    if (wrong.length > 0) return undefined;
+    this.#files.push(file);
+    return records;
   }
 
-  /** Returns a view of all records. */
-  async end(): Promise<Records> {
-    await this.#load();
-    const columns = Object.entries(RECORDS);
-    const { store } = this.verification;
-    if (this.#files.length === 0) return store.table('records', RECORDS);
-    return store.view('records', RECORDS, `SELECT ${columns.map(([name]) => `"${name}"`)} FROM ${readFiles('parquet', this.#files)}`);
+  /** Adds a finding that says what is wrong with the values in the pages of a block. False if none is found. */
+  #explain(block: BlockDigest): boolean {
+    const { schema, findings, site } = this.check;
+    const hash = spellHex(block.hash, site.dialect);
+    for (const { path, text, offset } of this.#pagesOf(block, this.archive?.read(block)) ?? []) {
+      try {
+        const { results } = schema.parse(JSON.parse(text));
+        const i = results.findIndex(({ location: l }) => l.block_height !== block.height || l.block_hash !== hash);
+        const other = results[i]?.location;
+        if (other === undefined) continue;
+        const place = `${other.block_height}, ${other.block_hash}`;
+        findings.add(`block ${block.height}: record ${offset + i} belongs to block ${place}, but ${digestsPath(block.height)} has ${hash}`);
+      } catch (error) {
+        findings.add(`${path}: ${misfitOf(error)}`);
+      }
+      return true;
+    }
+    return false;
   }
+}
+
+/** Returns the records of a page. Throws if it is another page than expected. */
+function recordsOf({ text, ...window }: Page, block: BlockDigest): readonly string[] {
+  const head = envelopeHead(window, block.records);
+  const begin = text.slice(0, head.length);
+  if (begin !== head) throw new Error(`it begins with ${JSON.stringify(begin)}, expected ${JSON.stringify(head)}`);
+  return readPage(text).records;
+}
+
+/** Lists the block's pages of the largest size, which together have all of its records. */
+function largestPages({ records }: BlockDigest, site: Site): Window[] {
+  const limit = maximumLimit(site);
+  if (site.layout === 'archive') return Array.from({ length: Math.ceil(records / limit) }, (_, i) => ({ limit, offset: i * limit }));
+  const pages = pagesOf(records, site);
+  const largest = pages.filter((page) => page.limit === limit);
+  return largest.length === 0 ? pages : largest;
 }

@@ -5,7 +5,7 @@
 import type { Manifest } from '../contract/schemas.ts';
 import { isWithin } from '../duckdb/blockRanges.ts';
 import { int } from '../duckdb/store.ts';
-import { columns } from '../duckdb/table.ts';
+import { columns, type Table } from '../duckdb/table.ts';
 import { writeIds } from '../engine/archive/idLists.ts';
 import type { ArchiveSources } from '../engine/archive/listedRecords.ts';
 import { listEtchings } from '../engine/state/knownEtchings.ts';
@@ -31,6 +31,9 @@ import { checkEtchings, publishedRunes } from './publishedEtchings.ts';
 import { compareSpent, differingBlocks, findSpent, type Outputs } from './spentOutputs.ts';
 import { type ArchiveCheck, isFromNode, type ListsCheck, type Verification } from './verification.ts';
 
+/** Columns of the blocks of an output. */
+export const HEIGHTS = columns('block_height BIGINT, block_hash VARCHAR, records BIGINT');
+
 export interface Rebuilt {
   /** The manifest that a build makes, without what only the input knows. */
   readonly manifest: Manifest;
@@ -41,24 +44,20 @@ export interface Rebuilt {
 
 /**
  * Adds a finding for each difference. Returns undefined after findings that make other checks useless, because what they
- * check follows from wrong data. `blocks` are the blocks of the output, ascending by height, and `records` their records.
+ * check follows from wrong data. `blocks` and `heights` are the blocks of the output, ascending by height, and `records` their records.
  * Throws an ArchiveError or a ChangedArchiveError for a damaged file of the archive.
  */
 export async function rebuild(
   check: Verification,
   archive: ArchiveCheck | undefined,
   blocks: readonly NewBlock[],
+  heights: Table<typeof HEIGHTS>,
   records: Records,
 ): Promise<Rebuilt | undefined> {
   const { root, manifest, site, findings, own, limits, store } = check;
   const lists: ListsCheck | undefined = archive?.archive.root.lists && { ...archive, lists: archive.archive.root.lists };
   compareParts(manifest, lists, archive);
   if (findings.count > 0) return undefined;
-  const heights = await store.append(
-    'heights',
-    columns('block_height BIGINT, block_hash VARCHAR, records BIGINT'),
-    blocks.map((block) => [block.height, block.hash, block.records]),
-  );
   const { transactions, ranges } = await listTransactions(records, heights, limits, store);
   const state = await State.attach(store, undefined, {}, undefined);
   await state.begin();

@@ -1,12 +1,12 @@
 /** Finds files that are not part of a build. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { emitFiles, type FileSink } from '../engine/render/pageFiles.ts';
+import { emitFiles } from '../engine/render/pageFiles.ts';
+import { renderBatches } from '../engine/render/renderBatches.ts';
+import type { Records } from '../input/canonicalRecordSql.ts';
 import { LOCK } from '../output/outputFolder.ts';
 import { isArchivePath, isRowsFile, LIST_FOLDERS } from '../pages/filePaths.ts';
-import { readBlock } from './checkBlock.ts';
 import type { ComparingSink } from './comparingSink.ts';
-import { Findings } from './findings.ts';
 import type { Verification } from './verification.ts';
 
 /**
@@ -14,13 +14,18 @@ import type { Verification } from './verification.ts';
  * build's own files, and `others`. The caller has found all of these. So paths are compared only if the folder has more
  * files than expected.
  */
-export function reportStrangers(verification: Verification, sink: ComparingSink, others: readonly string[]): void {
+export async function reportStrangers(
+  verification: Verification,
+  records: Records,
+  sink: ComparingSink,
+  others: readonly string[],
+): Promise<void> {
   const { root, own, findings } = verification;
   let count = 0;
   // walk() does not follow links. So if a link has replaced a folder, the count is lower, and the paths are compared.
   for (const { isFile } of walk(root)) if (isFile) count += 1;
   if (count === sink.files + own.files + others.length) return;
-  const known = new Set([...pagesOf(verification), ...own.paths, ...others]);
+  const known = new Set([...(await pagesOf(verification, records)), ...own.paths, ...others]);
   for (const { path } of walk(root)) {
     if (known.has(path)) continue;
     const isSwept = isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
@@ -28,16 +33,13 @@ export function reportStrangers(verification: Verification, sink: ComparingSink,
   }
 }
 
-/** Returns the paths of all pages. Slow, because it reads the blocks again. */
-function pagesOf(verification: Verification): Set<string> {
-  const { site, blocks } = verification;
+/** Returns the paths of all pages. Slow, because it renders the blocks again. */
+async function pagesOf({ site, blocks, limits, store }: Verification, records: Records): Promise<Set<string>> {
   const paths = new Set<string>();
   const add = (path: string) => void paths.add(path);
-  const sink: FileSink = { page: add, file: add, link: add };
-  for (const block of site.layout === 'archive' ? [] : blocks) {
-    const read = readBlock({ ...verification, findings: new Findings() }, undefined, block);
-    if (read !== undefined) emitFiles(read.batch, read.found, site, sink);
-  }
+  if (site.layout === 'archive') return paths;
+  for await (const batch of renderBatches(store, site, blocks, limits, records, []))
+    for (const block of batch.blocks) emitFiles(batch, block, site, { page: add, file: add, link: add });
   return paths;
 }
 

@@ -21,15 +21,13 @@ import { inspectOutput, MARKER } from '../output/outputFolder.ts';
 import { archivePath, DIGESTS_FOLDER, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
-import { yieldNow } from '../yieldNow.ts';
 import { ArchiveVerification } from './checkArchive.ts';
-import { readBlock } from './checkBlock.ts';
 import { checkNote } from './checkNote.ts';
 import type { Unbalanced } from './checkSums.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding, orLaterFinding } from './findings.ts';
 import { PublishedRecords } from './publishedRecords.ts';
-import { rebuild } from './rebuild.ts';
+import { HEIGHTS, rebuild } from './rebuild.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
 import { type Verification, withScratchStore } from './verification.ts';
 
@@ -76,38 +74,38 @@ export async function verify(
 
 /** Checks the pages of all blocks, and all files that follow from the blocks. Returns undefined for a damaged archive. */
 async function verifyBlocks(verification: Verification, archive: StoredArchive | undefined): Promise<Verified | undefined> {
-  const { root, manifest, site, blocks, findings, progress } = verification;
+  const { root, manifest, site, blocks, findings, store } = verification;
   const sink = new ComparingSink(root, findings);
   const archiveCheck = archive && { ...verification, archive, rootPath: archivePath(archive.name.root) };
   const segments = archiveCheck && new ArchiveVerification(archiveCheck);
   const hasSegments = site.layout === 'archive' || archive?.root.lists?.activity !== undefined;
-  const records = new PublishedRecords(verification);
+  const heights = await store.append(
+    'heights',
+    HEIGHTS,
+    blocks.map(({ height, hash, records }) => [height, hash, records]),
+  );
+  const published = new PublishedRecords(verification, heights, hasSegments ? segments : undefined);
   const read: NewBlock[] = [];
-  for (const [i, block] of blocks.entries()) {
-    progress.show(i, blocks.length, 'blocks');
-    await yieldNow();
-    const isPossible = block.records <= manifest.records;
-    if (!isPossible)
-      findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
-    const found = isPossible ? readBlock(verification, segments, block) : undefined;
-    if (found === undefined) continue;
-    if (found.found.digest !== block.digest)
-      findings.add(`block ${block.height}: its records have the digest ${found.found.digest}, expected ${block.digest}`);
-    const pages = site.layout === 'files' ? emitFiles(found.batch, found.found, site, sink) : { files: 0, bytes: 0 };
-    const lengths = hasSegments ? orFinding(findings, () => segments?.add(found.batch, found.found)) : undefined;
-    const bytes = (lengths ?? []).reduce((sum, length) => sum + length, 0);
-    read.push({ ...found.found, ...pages, spentDigest: '', spooled: { file: '', offset: 0, bytes, entry: 0 } });
-    if (findings.count === 0) await records.add(found.records);
+  for await (const { listed, parts, batch, block } of published.render()) {
+    if (block.digest !== listed.digest)
+      findings.add(`block ${block.height}: its records have the digest ${block.digest}, expected ${listed.digest}`);
+    const pages = site.layout === 'files' ? emitFiles(batch, block, site, sink) : { files: 0, bytes: 0 };
+    const bytes = parts === undefined ? 0 : (segments?.add(batch, block, parts) ?? 0);
+    read.push({ ...block, ...pages, spentDigest: '', spooled: { file: '', offset: 0, bytes, entry: 0 } });
   }
-  progress.end();
   // Everything else follows from the records, so it would be wrong, too.
   if (findings.count === 0) segments?.finish();
   findings.throwIfAny(root);
-  const rebuilt = await orLaterFinding(findings, async () => rebuild(verification, archiveCheck, read, await records.end()));
+  const records = await published.records();
+  const rebuilt = await orLaterFinding(findings, async () => rebuild(verification, archiveCheck, read, heights, records));
   if (rebuilt === undefined) return undefined;
   const { unbalanced, rows, manifest: made } = rebuilt;
   compare(made, manifest, findings);
-  reportStrangers(verification, sink, [MARKER, ...(archive === undefined ? [] : describe(archive.name, archive.root).paths), ...rows]);
+  await reportStrangers(verification, records, sink, [
+    MARKER,
+    ...(archive === undefined ? [] : describe(archive.name, archive.root).paths),
+    ...rows,
+  ]);
   return { manifest, files: made.files, blocks, unbalanced };
 }
 

@@ -126,13 +126,17 @@ describe('verification finds', () => {
       (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"1.50"', '"1.51"')),
       /block 6: its records have the digest/,
     ],
-    ['a broken page', (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.slice(1)), /blocks\/6\.json: Unexpected/],
+    ['a broken page', (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.slice(1)), /blocks\/6\.json: it begins with /],
     [
       'a page that breaks the contract',
       (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"receive"', '"give"')),
       /results\.0\.operation/,
     ],
-    ['a wrong total', (out) => edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.replace('"total":71', '"total":72')), /its total is 72/],
+    [
+      'a wrong total',
+      (out) => edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.replace('"total":71', '"total":72')),
+      /60\.json: it begins with .*72.*, expected .*71/,
+    ],
     [
       'a stranger',
       (out) => writeFiles(out, { 'notes.txt': 'x', [`${v1}/blocks/7.json`]: '{}' }),
