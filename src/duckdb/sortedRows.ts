@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { readRows } from './readFilesSql.ts';
-import { literal, type Store, text } from './store.ts';
+import { literal, MOST_PARTS, type Store, text } from './store.ts';
 
 export interface KeyedRows {
   readonly rows: string;
@@ -32,9 +32,6 @@ const ROW_BYTES = 1024;
 
 /** Number of sampled keys per part. The keys that divide the rows into parts are chosen from the samples. */
 const SAMPLES_PER_PART = 100;
-
-/** Maximum number of files that DuckDB writes at once. It has at most 100 files open. */
-const MOST_FILES = 64;
 
 /** Yields the sorted rows in chunks. No other query may run before the last chunk is read. */
 export async function* sortedRows(
@@ -82,7 +79,7 @@ interface PartForm {
 /** Divides the rows of a folder of files, and removes the folder. `most` is an upper bound of the number of rows. */
 async function* partsIn(from: string, most: number, form: PartForm, store: Store): AsyncGenerator<string> {
   const { key, atOnce, rowBytes } = form;
-  const ends = most <= atOnce ? [] : await endsOf(from, Math.min(Math.ceil(most / atOnce), MOST_FILES), key, store);
+  const ends = most <= atOnce ? [] : await endsOf(from, Math.min(Math.ceil(most / atOnce), MOST_PARTS), key, store);
   if (ends.length === 0) {
     yield `FROM ${readRows(from)}`;
   } else {
@@ -93,7 +90,7 @@ async function* partsIn(from: string, most: number, form: PartForm, store: Store
       const file = join(into, `part=${part}`);
       if (!existsSync(file)) continue;
       // The samples divide the rows well, unless there are more parts than files. `partsIn` then divides a file again.
-      const held = most > MOST_FILES * atOnce ? await store.number(`SELECT count(*) AS number FROM ${readRows(file)}`) : atOnce;
+      const held = most > MOST_PARTS * atOnce ? await store.number(`SELECT count(*) AS number FROM ${readRows(file)}`) : atOnce;
       yield* partsIn(file, held, form, store);
     }
   }

@@ -252,7 +252,7 @@ export class Store {
 
   /**
    * Writes the rows of a query to Parquet files in a new folder, in any order. With `parts`, each value of the column `by`
-   * gets a folder of its own, such as `part=3`, whose files lack the column. Throws if Parquet has no exact type for a
+   * gets a folder of its own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Throws if Parquet has no exact type for a
    * column.
    */
   async writeRows(rows: string, folder: string, parts?: { readonly by: string; readonly rowBytes: number }): Promise<void> {
@@ -264,8 +264,11 @@ export class Store {
     if (parts === undefined) return this.run(`COPY (${rows}) TO ${literal(`${folder}/rows.parquet`)} (${form})`);
     // Each thread keeps this number of rows in memory, for all parts.
     const kept = Math.ceil(this.memory / 8 / parts.rowBytes);
+    // And each part keeps rows until it has a row group: with DuckDB's 122,880 rows, all parts together would take more
+    // memory the more rows there are.
+    const group = VECTOR * Math.max(1, Math.floor(kept / MOST_PARTS / VECTOR));
     await this.run(`SET partitioned_write_flush_threshold = ${kept}`);
-    await this.run(`COPY (${rows}) TO ${literal(folder)} (${form}, PARTITION_BY (${parts.by}), OVERWRITE)`);
+    await this.run(`COPY (${rows}) TO ${literal(folder)} (${form}, PARTITION_BY (${parts.by}), OVERWRITE, ROW_GROUP_SIZE ${group})`);
   }
 
   async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(
@@ -336,6 +339,12 @@ function isEnd(chunk: DuckDBDataChunk): boolean {
   if (chunk.rowCount > 1) throw new Error('the last row of a stream is not in a chunk of its own');
   return true;
 }
+
+/** Maximum number of files that `writeRows` writes at once. DuckDB has at most 100 files open. */
+export const MOST_PARTS = 64;
+
+/** DuckDB's row groups have multiples of this number of rows. */
+const VECTOR = 2048;
 
 /** Number of characters of a statement that needs too much memory to show, so that a report of the failure tells the step. */
 const STATEMENT_LENGTH = 200;

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { type BlockRange, blockRanges } from '../duckdb/blockRanges.ts';
 import { readParts } from '../duckdb/readFilesSql.ts';
-import { int, type Store } from '../duckdb/store.ts';
+import { int, MOST_PARTS, type Store } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
 import { RECORDS, type Records } from './canonicalRecordSql.ts';
@@ -16,9 +16,6 @@ const ROW_GROUP = 122_880;
 
 /** Maximum average number of ranges of blocks in a row group, above which the blocks of a source are scattered. */
 const MOST_RANGES = 3;
-
-/** Maximum number of files. DuckDB has at most 100 files open. */
-const MOST_FILES = 64;
 
 /** Bytes of memory that DuckDB needs for a record, from which it computes how many it may keep before it writes them. */
 const RECORD_BYTES = 1024;
@@ -48,7 +45,7 @@ export async function scatteredRanges(
 
 /** Writes the records of a relation into a file for each range, or for a few ranges, and returns a view of the files. */
 export async function dividedRecords(records: Records, ranges: readonly BlockRange[], store: Store): Promise<Records> {
-  const each = Math.ceil(ranges.length / MOST_FILES);
+  const each = Math.ceil(ranges.length / MOST_PARTS);
   const ends = ranges.filter((_, i) => i % each === each - 1).slice(0, -1);
   const part = `CASE ${ends.map(({ last }, i) => `WHEN block_height <= ${last} THEN ${i}`).join(' ')} ELSE ${ends.length} END`;
   const folder = join(store.scratch, store.nameOf('scattered'));

@@ -1,10 +1,11 @@
 /**
  * Tests that `sortedRows` returns the same rows in the same order, whether it sorts all at once or in several parts.
  */
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rowParts, sortedRows } from '../../src/duckdb/sortedRows.ts';
-import { int, literal, Store } from '../../src/duckdb/store.ts';
+import { int, literal, MOST_PARTS, Store } from '../../src/duckdb/store.ts';
 import { crossings } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
 import '../support/seed.ts';
@@ -51,6 +52,14 @@ describe('sorted rows', () => {
       expect(keys).toEqual(Array.from({ length: 100 }, (_, i) => i));
     },
   );
+
+  it('are kept in memory in small groups for each file, however many rows there are', async () => {
+    const folder = join(temporaryFolder(), 'parts');
+    const rows = `SELECT i AS key, (i % ${MOST_PARTS})::INTEGER AS part FROM range(200_000) AS r(i)`;
+    await store.writeRows(rows, folder, { by: 'part', rowBytes: 512 });
+    const groups = `SELECT max(row_group_num_rows) AS number FROM parquet_metadata(${literal(`${folder}/*/*.parquet`)})`;
+    expect((await store.number(groups)) * MOST_PARTS * 512).toBeLessThanOrEqual(2 * store.memory);
+  });
 
   it('have all rows of a key in one part', async () => {
     const rows = "SELECT key, place FROM range(3000) AS t(place), (VALUES ('only')) AS k(key)";
