@@ -13,13 +13,12 @@ import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { Mirror } from '../support/bundledClient.ts';
 import { ROOT } from '../support/cli.ts';
-import { ETCHING_INPUTS, expected, readEtchingVectors, recordedEtchings } from '../support/etchingVectors.ts';
 import { recordedOutput } from '../support/recorded.ts';
+import { ETCHING_INPUTS, replay } from '../support/recordedLists.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
-const vectors = readEtchingVectors();
 /**
- * Number of recorded answers that each rule overrides (test/support/etchingVectors.ts). If a number changes, the API
+ * Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API
  * has changed.
  */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
@@ -54,13 +53,6 @@ it('test/rehearsal/expected.ts has each field of an etching', () => {
   expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !new RegExp(`\\b${name}"?:`).test(text))).toEqual([]);
 });
 
-/** Returns the first difference between two texts, with some characters before and after it. */
-function differenceOf(a: string, b: string): string {
-  let at = 0;
-  while (a[at] === b[at]) at += 1;
-  return `${a.slice(Math.max(at - 60, 0), at + 40)}, not ${b.slice(Math.max(at - 60, 0), at + 40)}`;
-}
-
 describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout) => {
   const hosts = new Map<string, LocalHost>();
 
@@ -75,26 +67,8 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
   });
 
   it('are answered as recorded, or as a rule says', async () => {
-    expect(vectors).toHaveLength(234);
-    const all = { own: recordedEtchings('own', vectors), parent: recordedEtchings('parent', vectors) };
-    const counts = new Map<string, number>();
-    const wrong: string[] = [];
-    for (const vector of vectors) {
-      const { method, path, request_headers, line } = vector;
-      const { rules, status, body } = expected(vector, all[vector.data]);
-      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
-      const target = Buffer.from(path).toString('latin1');
-      const answer = await hosts.get(vector.data)?.send(method, target, request_headers);
-      // Numbers above 2^53 have all digits in the answer's text, but the parsed recording has rounded them. So the test
-      // compares the parsed bodies.
-      const text = answer?.body ?? '';
-      const found = /[0-9]{17}[,}]/.test(text) ? JSON.stringify(JSON.parse(text)) : text;
-      if (answer?.status !== status) wrong.push(`${line} ${path}: status ${answer?.status}, not ${status}`);
-      else if (body !== undefined && found !== JSON.stringify(body))
-        wrong.push(`${line} ${path}: ${differenceOf(found, JSON.stringify(body))}`);
-    }
-    expect(wrong).toEqual([]);
-    expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
+    const answers = await replay('etchings', (data) => hosts.get(data ?? ''));
+    expect(answers).toEqual({ requests: 234, wrong: [], counts: EXCEPTIONS });
   });
 
   const listed = async () => (await hosts.get('own')?.send('GET', '/runes/v1/etchings?limit=60'))?.body ?? '';

@@ -5,22 +5,20 @@
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BALANCE_SCHEMAS } from '../../../src/contract/balanceSchemas.ts';
 import { FetchMirror } from '../../../src/serve/fetchHost.ts';
 import { fileServer } from '../../support/archives.ts';
-import { expected, readBalanceVectors, withoutAddress } from '../../support/balanceVectors.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { Mirror } from '../../support/bundledClient.ts';
-import { ETCHING_INPUTS } from '../../support/etchingVectors.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { ModelHistory } from '../../support/modelHistory.ts';
 import { check } from '../../support/outputs.ts';
+import { ETCHING_INPUTS, replay } from '../../support/recordedLists.ts';
 import { hex } from '../../support/records.ts';
 import { randomFor } from '../../support/seed.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
 
 /**
- * Number of recorded answers that each rule overrides (test/support/balanceVectors.ts). If a number changes, the API
+ * Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API
  * has changed.
  */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
@@ -50,38 +48,7 @@ describe('the recorded requests for balances and holders', () => {
   afterAll(async () => host?.close());
 
   it('are answered as recorded, or as a rule says', async () => {
-    const vectors = readBalanceVectors();
-    expect(vectors).toHaveLength(218);
-    const counts = new Map<string, number>();
-    const wrong: string[] = [];
-    for (const vector of vectors) {
-      const { method, path, request_headers, line } = vector;
-      const { rules, status, body } = expected(vector);
-      for (const rule of rules) counts.set(rule, (counts.get(rule) ?? 0) + 1);
-      const answer = await host?.send(method, Buffer.from(path).toString('latin1'), request_headers);
-      if (answer?.status !== status) wrong.push(`${line} ${path}: status ${answer?.status}, not ${status}`);
-      else if (body !== undefined && answer.body !== (body === '' ? '' : JSON.stringify(body)))
-        wrong.push(`${line} ${path}: ${answer.body}, not ${JSON.stringify(body)}`);
-    }
-    expect(wrong).toEqual([]);
-    expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
-  });
-
-  it('have holders whose sum, with units that have no address, is the current supply', async () => {
-    const get = async (path: string) => JSON.parse((await host?.send('GET', `/runes/v1/${path}`))?.body ?? '') as Listed;
-    const units = (amount: string) => BigInt(amount.replace('.', ''));
-    const etchings = await allOf('etchings', get);
-    expect(etchings.length).toBe(64);
-    let holders = 0;
-    for (const { id = '', supply } of etchings) {
-      const unaddressed = withoutAddress(id);
-      if (unaddressed === undefined) continue;
-      const held = await allOf(`etchings/${id}/holders`, get);
-      holders += held.length;
-      const sum = held.reduce((total, { balance = '' }) => total + units(balance), unaddressed);
-      expect([id, sum]).toEqual([id, units(supply?.current ?? '')]);
-    }
-    expect(holders).toBe(356);
+    expect(await replay('balances', () => host)).toEqual({ requests: 218, wrong: [], counts: EXCEPTIONS });
   });
 
   it('are answered by the client module from the files alone', async () => {
@@ -101,23 +68,6 @@ describe('the recorded requests for balances and holders', () => {
     await expect(mirror.balances('')).rejects.toMatchObject({ statusCode: 400 });
   });
 });
-
-interface Listed {
-  readonly total?: number;
-  readonly results?: readonly Listed[];
-  readonly id?: string;
-  readonly balance?: string;
-  readonly supply?: { readonly current: string };
-}
-
-async function allOf(path: string, get: (path: string) => Promise<Listed>): Promise<Listed[]> {
-  const all: Listed[] = [];
-  for (;;) {
-    const { results = [], total = 0 } = await get(`${path}?limit=60&offset=${all.length}`);
-    for (const one of results) all.push(one);
-    if (all.length >= total) return all;
-  }
-}
 
 const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
 const RUNES =
@@ -220,38 +170,5 @@ describe('a mirror', () => {
     expect(await built('out')).toBe(false);
     await built('full');
     expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));
-  });
-
-  it('gives the same answers for odd addresses on hosts that decode paths differently, in the form of its schemas', async () => {
-    // Some of these blocks are in the newest level, which then has more changes than fit on a page.
-    const history = new ModelHistory(randomFor('odd addresses'), { kind: 'files', blocks: 45 });
-    const work = temporaryFolder();
-    history.write(join(work, 'in'));
-    const out = join(work, 'out');
-    await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits: limitsWith({ listPage: 1 }) });
-    const server = await startServer(out);
-    const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
-    const get = async (path: string): Promise<unknown> => {
-      const response = await mirror.answer(new Request(`http://host/runes/v1/${path}`));
-      const text = (await response?.text()) ?? '';
-      expect((await server.send('GET', `/runes/v1/${path}`)).body).toBe(text);
-      return JSON.parse(text);
-    };
-    const seen = { results: 0, ranked: 0 };
-    for (const address of [...history.answers.addresses()].filter((one) => !one.startsWith('bcrt1'))) {
-      const list = BALANCE_SCHEMAS.BalanceList.parse(await get(`addresses/${encodeURIComponent(address)}/balances`));
-      seen.results += list.results.length;
-    }
-    for (const { id } of history.answers.runes) {
-      const { results, block_height } = BALANCE_SCHEMAS.HolderList.parse(await get(`etchings/${id}/holders?limit=60`));
-      if (block_height !== undefined) seen.ranked += 1;
-      for (const holder of results.slice(-2)) {
-        const one = BALANCE_SCHEMAS.Holder.parse(await get(`etchings/${id}/holders/${encodeURIComponent(holder.address)}`));
-        expect(one.address).toBe(holder.address);
-      }
-    }
-    await server.close();
-    expect(seen.results).toBeGreaterThan(0);
-    expect(seen.ranked).toBeGreaterThan(0);
   });
 });
