@@ -29,8 +29,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/lists/balances.ts',
     from: 'before > page ? ranked : mark.level.first - 1',
     to: 'before > page ? ranked : mark.level.first + 1',
-    test: 'exhaustive/lists/balances',
-    only: 'few at the last block',
+    test: 'exhaustive/engine/histories',
+    only: 'after any change',
   },
   {
     name: 'the carry of long amounts with the wrong sign',
@@ -44,8 +44,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/lists/outputsOfAddress.sql.ts',
     from: "${valueText('text')} ${placed}`;",
     to: "${valueText('text')} ${placed} AND NOT text LIKE '0%'`;",
-    test: 'exhaustive/engine/spent',
-    only: 'unspent outputs',
+    test: 'exhaustive/engine/histories',
+    only: 'after any change',
   },
   {
     name: 'a full list of changes that says more',
@@ -73,8 +73,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/listedRecords.ts',
     from: "both('level_spent', input.spent, unchanged?.spent)",
     to: "both('level_spent', input.spent, undefined)",
-    test: 'exhaustive/engine/spent',
-    only: 'unspent outputs',
+    test: 'exhaustive/engine/histories',
+    only: 'after any change',
   },
   // Engine.
   {
@@ -193,8 +193,8 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/engine/archive/listedRecords.ts',
     from: "both('level_records', input.kept, unchanged?.records)",
     to: "both('level_records', input.kept, undefined)",
-    test: 'exhaustive/engine/spent',
-    only: 'unspent outputs',
+    test: 'exhaustive/engine/histories',
+    only: 'after any change',
   },
   {
     name: 'counts of runes without those of new blocks',

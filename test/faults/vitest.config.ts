@@ -7,7 +7,7 @@ export default {
     globalSetup: ['test/support/globalSetup.ts'],
     setupFiles: ['test/support/seed.ts'],
     // A fault is noticed by the same random cases in each run, and by few of them.
-    env: { SEED: env['SEED'] ?? '1', FC_RUNS: '20', IO_FAULTS: '8', LIES: '2000', MEMPOOLS: '100' },
+    env: { SEED: env['SEED'] ?? '1', FC_RUNS: '20', HISTORIES: '2', IO_FAULTS: '8', LIES: '2000', MEMPOOLS: '100' },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     isolate: false,

@@ -21,7 +21,7 @@ import { CHANGES, type Change, ModelHistory, OF_CHAIN } from '../../support/mode
 import { check } from '../../support/outputs.ts';
 import { randomFor } from '../../support/seed.ts';
 
-const HISTORIES = Number(process.env['FC_RUNS'] ?? 4);
+const HISTORIES = Number(process.env['HISTORIES'] ?? process.env['FC_RUNS'] ?? 4);
 const STEPS = 6;
 /** The tests of block ranges and of uploads run fewer histories, because the first test already finds most faults. */
 const FEW = Math.max(2, Math.ceil(HISTORIES / 4));
