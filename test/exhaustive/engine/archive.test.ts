@@ -1,4 +1,4 @@
-/** Tests layout `archive`: random windows of all recorded data, many reorganisations, and what incremental builds write. */
+/** Tests layout `archive`: random windows of all recorded data, and what incremental builds write. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -75,43 +75,6 @@ describe('a request', () => {
       }),
       { numRuns: 600 },
     );
-  }, 600_000);
-
-  it('is answered from the same bytes after a build changed its layout', async () => {
-    for (const name of ['small', 'files', 'large'] as const) {
-      await testBuild(at('switched'), { inputs: CONFORMANCE_INPUTS, pageSizes: PAGE_SIZES, ...BUILDS[name] });
-      expect(tree(at('switched'))).toEqual(tree(at(name)));
-    }
-  });
-});
-
-describe('a reorganisation', () => {
-  it('of one to twelve blocks, and a tip that goes back as far, give the files of a full build', async () => {
-    const random = randomFor('reorganisations');
-    const chain = new Chain(at('in'));
-    // The heights are near a multiple of 64, so that the first block of the newest level changes again and again
-    // (src/format/levels.ts).
-    for (let height = 8185; height < 8262; height += random() < 0.1 ? 3 : 1)
-      chain.set(
-        height,
-        Array.from({ length: 1 + Math.floor(random() * 6) }, () => 1 + Math.floor(random() * 6)),
-      );
-    const options = { inputs: [at('in')], layout: 'archive', objectSize: 4096, pageSizes: [4] } as const;
-    chain.write();
-    await testBuild(at('grown'), options);
-    for (const depth of [1, 5, 12]) {
-      for (const kind of ['reorganised', 'gone back', 'grown'] as const) {
-        if (kind === 'reorganised') chain.reorganise(depth, depth);
-        else if (kind === 'gone back') for (const height of chain.heights.slice(-depth)) chain.blocks.delete(height);
-        else for (let i = 0; i < depth; i += 1) chain.set(chain.tip + (random() < 0.2 ? 4 : 1), [1, 2], { fork: 100 + depth });
-        chain.write();
-        expect(await testBuild(at('grown'), options)).toMatchObject({ wasFull: false });
-        const fresh = at(`fresh-${depth}-${kind}`);
-        await testBuild(fresh, options);
-        expect([depth, kind, tree(at('grown'))]).toEqual([depth, kind, tree(fresh)]);
-      }
-      await check(at('grown'));
-    }
   }, 600_000);
 });
 
