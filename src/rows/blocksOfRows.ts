@@ -27,39 +27,24 @@ export async function runesOfRows(path: string, runes: readonly string[], store:
   );
 }
 
-/**
- * Returns SQL that selects the canonical records (input/canonicalRecordSql.ts) of rows. Omits rows of unknown runes.
- */
+/** Returns SQL of the canonical records (input/canonicalRecordSql.ts) of rows. Omits rows of unknown runes. */
 const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_json, address, receiver_address,
     shift_decimals(amount, r.divisibility) AS amount, operation, l.block_hash, l.block_height, l.tx_id, l.tx_index, l."output" AS vout, CASE WHEN l."output" IS NOT NULL THEN l.tx_id END AS "output",
     l."timestamp", event_index AS ord
   FROM ${readFiles('parquet', [path])} l JOIN ${runes} r ON r.id = rune_id`;
 
-/**
- * Maximum number of runes, and maximum number of runes per row, for which a join with the runes keeps the order of the
- * rows. Up to these limits, DuckDB keeps the runes in memory and looks up the rune of each row. With more runes, DuckDB
- * may keep the rows in memory and look up the rows of each rune.
- */
-const [FEW_RUNES, FEW_PER_ROW] = [50_000, 0.25];
-
-/**
- * Returns the blocks that have records in a file of ledger rows, in ascending order. `isSorted` must be true only if
- * the rows are in the order that rowsForm.ts defines and the store has one thread. It saves sorting the rows again if
- * the file has few runes.
- */
-export async function blocksOfRows(path: string, runes: RunesOfRows, isSorted: boolean, store: Store): Promise<BlockDigest[]> {
+/** Returns the blocks that have records in a file of ledger rows, in ascending order. */
+export async function blocksOfRows(path: string, runes: RunesOfRows, store: Store): Promise<BlockDigest[]> {
   await store.run(SHIFT_DECIMALS);
   const blocks = await store.rows(
     `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${recordsOf(path, runes)}) GROUP BY ALL ORDER BY height`,
     { height: int, hash: text, records: int },
   );
-  const rows = blocks.reduce((sum, { records }) => sum + records, 0);
-  const keepsOrder = isSorted && (await store.number(`SELECT count(*) AS number FROM ${runes}`)) <= Math.min(FEW_RUNES, rows * FEW_PER_ROW);
   const digests: string[] = [];
   let [left, hash] = [blocks[0]?.records ?? 0, createHash('sha256')];
   // The digest covers the records in served order, joined by commas. The JSON of each record ends with a comma, so the
   // last comma of a block is cut off.
-  const json = `SELECT encode(${recordJsonAfterRune('contract')}) FROM (${recordsOf(path, runes)} ${keepsOrder ? '' : `ORDER BY ${SERVED_ORDER}`})`;
+  const json = `SELECT encode(${recordJsonAfterRune('contract')}) FROM (${recordsOf(path, runes)} ORDER BY ${SERVED_ORDER})`;
   for await (const chunk of store.stream(json)) {
     const { offsets, eachPart } = readBlobs(chunk, 0);
     for (let row = 0; row < chunk.rowCount; ) {

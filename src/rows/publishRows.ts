@@ -1,17 +1,15 @@
 /**
  * Publishes the ledger rows of a build. If the input is a folder of rows (rowsFolder.ts), its files are linked, and its
- * index is the published one. Rows of other input are written in files of a hundred settled blocks. There, a file of the
- * input is copied if it has the form (rowsForm.ts) and exactly the blocks of a published file. Other files are written
- * from the rows that the build has read, and from files of the last build. Full and incremental builds give the same result: the names and rows of all files depend only on the rows of
- * the input and on its last block.
+ * index is the published one. Rows of other input are written in files of a hundred settled blocks, from the rows that
+ * the build has read, and from files of the last build. Full and incremental builds give the same result: the names and
+ * rows of all files depend only on the rows of the input and on its last block.
  */
-import { constants, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KINDS, type Kind, namesOf, type RowFile, type RowsIndex, rowsName } from '../contract/rowsSchemas.ts';
 import { sourcesUpTo } from '../contract/sources.ts';
 import { portionsOf } from '../duckdb/blockRanges.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
-import { flag, int, literal, type Store, text } from '../duckdb/store.ts';
+import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import type { DiskSink } from '../engine/render/diskSink.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -20,18 +18,8 @@ import type { LedgerRows } from '../input/makeActivity.ts';
 import type { WorkLimits } from '../limits.ts';
 import { ROWS_FOLDER, rowsIndexPath } from '../pages/filePaths.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
-import {
-  contentOf,
-  copyTable,
-  formFault,
-  HEIGHTS_PER_FILE,
-  isPlainParquet,
-  ledgerForm,
-  RUNES,
-  stampOf,
-  type TableForm,
-} from './rowsForm.ts';
-import { rowsIndexFile } from './rowsIndex.ts';
+import { rowsIndexFile } from './rowsFolder.ts';
+import { contentOf, copyTable, formFault, HEIGHTS_PER_FILE, ledgerForm, RUNES, stampOf, type TableForm } from './rowsForm.ts';
 
 /**
  * Thrown if the build cannot copy rows from the last build, because a file was changed, lacks a column or is not there.
@@ -169,7 +157,7 @@ function rangeSql(tip: number): string {
 /** Writes the files that have an affected block or a new range of heights, and forgets those that they replace. */
 async function writeFiles(
   target: RowsTarget,
-  { affected, read }: Loaded,
+  { affected }: Loaded,
   { table, hasSpent }: LedgerRows,
   state: StateTables,
   store: Store,
@@ -180,53 +168,32 @@ async function writeFiles(
   const isTouched = `(first, last) IN (SELECT (first, last) FROM (SELECT ${range} FROM ${affected}))`;
   const ranges = await store.table(
     'row_ranges',
-    columns('first BIGINT, last BIGINT, source INTEGER, sources BIGINT, blocks BIGINT, records BIGINT'),
-    `SELECT first, last, min(source) AS source, count(DISTINCT source) AS sources, count(*) AS blocks, sum(records)::BIGINT AS records
-     FROM (SELECT source, records, ${range} FROM ${state.held}) GROUP BY first, last`,
+    columns('first BIGINT, last BIGINT, records BIGINT'),
+    `SELECT first, last, sum(records)::BIGINT AS records FROM (SELECT records, ${range} FROM ${state.held}) GROUP BY first, last`,
   );
   const stale = await store.rows(
     `SELECT * EXCLUDE (kind) FROM ${state.rowFiles} WHERE kind = 'files' AND (${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${ranges}))`,
     FILE,
   );
   const due = await store.rows(
-    `SELECT first, last, blocks, records, source, sources = 1 AND blocks = (SELECT count(*) FROM ${state.held} h WHERE h.source = r.source) AS is_whole
-     FROM ${ranges} r WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${state.rowFiles} WHERE kind = 'files') ORDER BY first`,
-    { first: int, last: int, blocks: int, records: int, source: int, is_whole: flag },
+    `FROM ${ranges} WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${state.rowFiles} WHERE kind = 'files') ORDER BY first`,
+    { first: int, last: int, records: int },
   );
   const made = join(target.scratch, 'rows.parquet');
-  const place = async (range: Pick<RowFile, 'first' | 'last'>): Promise<void> => {
-    const file = { ...range, ...(await factsOf(made, form, store)) };
-    await store.run(`INSERT INTO ${state.rowFiles} VALUES ${valuesOf('files', file)}`);
-    target.sink.take(pathOf(file), made);
-  };
   const replaced = stale.map(({ first, last }) => `(${first}, ${last})`).join(', ');
   if (stale.length > 0) await store.run(`DELETE FROM ${state.rowFiles} WHERE kind = 'files' AND (first, last) IN (${replaced})`);
-  const others: typeof due = [];
-  for (const range of due) {
-    const path = range.is_whole ? read.get(range.source)?.path : undefined;
-    if (path !== undefined && (await copyIfFit(path, made, range.blocks, form, store))) await place(range);
-    else others.push(range);
-  }
-  for (const portion of portionsOf(others, target.limits.listedAtOnce)) {
+  for (const portion of portionsOf(due, target.limits.listedAtOnce)) {
     const rows = await restOf(target.out, portion, stale, table, affected, store);
     for (const range of portion) {
       const within = `SELECT * EXCLUDE (source) FROM ${rows} WHERE block_height BETWEEN ${range.first} AND ${range.last}`;
       await store.run(copyTable(within, form.order, made));
-      await place(range);
+      const file = { ...range, ...(await factsOf(made, form, store)) };
+      await store.run(`INSERT INTO ${state.rowFiles} VALUES ${valuesOf('files', file)}`);
+      target.sink.take(pathOf(file), made);
     }
     await store.run(`DROP TABLE ${rows}`);
   }
   await store.run(`DROP TABLE ${ranges}`);
-}
-
-/** Copies a file of the input. Returns false if it does not have the form, or does not have exactly `blocks` blocks. */
-async function copyIfFit(path: string, to: string, blocks: number, form: TableForm, store: Store): Promise<boolean> {
-  if (!isPlainParquet(path)) return false;
-  // FICLONE lets some file systems share the data of both files instead of copying it.
-  copyFileSync(path, to, constants.COPYFILE_FICLONE);
-  if ((await formFault(to, form, store)) !== undefined) return false;
-  const sql = `SELECT count(DISTINCT block_height) AS found FROM ${readFiles('parquet', [to])}`;
-  return (await store.row(sql, { found: int })).found === blocks;
 }
 
 /**

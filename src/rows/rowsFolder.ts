@@ -8,6 +8,7 @@
  * Files never change, and are named by their content. Replacing the index is the only step that counts: a pull that is
  * killed at any moment leaves the old folder or the new one, and files that the index does not name, which are garbage.
  */
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,6 +21,7 @@ import {
   type Kind,
   namesOf,
   type RowFile,
+  type RowsIndex,
   rowsName,
 } from '../contract/rowsSchemas.ts';
 import { misfitOf } from '../contract/schemas.ts';
@@ -27,6 +29,7 @@ import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFolder } from '../disk/sync.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import { sha256Of } from '../input/checksums.ts';
+import { rowsIndexPath } from '../pages/filePaths.ts';
 import type { Content } from './rowsForm.ts';
 
 const INDEX_FILE = 'index.json';
@@ -68,6 +71,13 @@ export function commitIndex(folder: string, index: FolderIndex, temporary: strin
   }
   const named = new Set(namesOf(index));
   for (const name of emptyIfMissing(() => readdirSync(folder))) if (isRowsName(name) && !named.has(name)) rmSync(join(folder, name));
+}
+
+/** Formats the published index. */
+export function rowsIndexFile(index: RowsIndex): { path: string; sha256: string; content: Buffer } {
+  const content = Buffer.from(indexText(index));
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  return { path: rowsIndexPath(sha256), sha256, content };
 }
 
 /** Moves a finished file to its name in the folder, after a sync. Returns its entry for the index. */

@@ -8,7 +8,6 @@ import { lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { joinedBlobs } from '../duckdb/columns.ts';
-import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
@@ -23,9 +22,8 @@ export interface TableForm {
 }
 
 /**
- * Returns the form of ledger rows. Blocks ascend. Within a block, transactions and events descend, as in lists of the
- * API. Without `hasSpent`, the spent outputs are unknown. Then there is no column `spent`, because NULL in this column
- * would mean that a transaction spends nothing.
+ * Form of ledger rows. Blocks ascend; within a block, transactions and events descend, as in lists of the API. If spent
+ * outputs are unknown, there is no column `spent`, in which NULL means that a transaction spends nothing.
  */
 export const ledgerForm = (hasSpent: boolean): TableForm => ({
   fields: hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS,
@@ -37,39 +35,26 @@ export const NODE_LEDGER = ledgerForm(true);
 /** Runes, with all columns that a table of runes may have. */
 export const RUNES: TableForm = { fields: [...RUNE_FIELDS, ...RUNE_DETAILS], order: ['number', 'id'] };
 
-/**
- * Number of heights per file, for blocks at least UNSETTLED_BLOCKS below the tip. Such a file has about 100,000 rows,
- * needs little memory, and the complete history takes only about 1,400 files. Files begin at multiples of this number.
- */
+/** Heights of a file of settled blocks: about 100,000 rows, which need little memory. All of history has 1,400 files. */
 export const HEIGHTS_PER_FILE = 100;
 
-/** Returns the range of heights of a block's file. The block must be at least UNSETTLED_BLOCKS below the tip. */
+/** Returns the range of heights of the file of a settled block. */
 export function hundredOf(height: number): { readonly first: number; readonly last: number } {
   const first = height - (height % HEIGHTS_PER_FILE);
   return { first, last: first + HEIGHTS_PER_FILE - 1 };
 }
 
-/** Number of rows of each row group, except the last. */
-const GROUP_ROWS = 40_960;
-
 /**
- * Compression level 1, because ids and addresses are nearly random. Higher levels take more time and make the files
- * larger: the matches that they find cost more bytes than they save. A block has a few thousand rows, so a query for
- * one block reads one or two row groups.
+ * Higher levels of compression take more time and make the files larger, because ids and addresses are nearly random. A
+ * block has a few thousand rows, so a query for one block reads one or two row groups.
  */
-const PARQUET = `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${GROUP_ROWS}`;
+const PARQUET = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 40960';
 
 /** Returns SQL that writes rows to a Parquet file. Equal rows give equal bytes, with any number of threads. */
 export const copyTable = (rows: string, order: readonly string[], path: string): string =>
-  copyRows(`SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}`, path);
+  `COPY (SELECT * FROM (${rows}) ORDER BY ${order.join(', ')}) TO ${literal(resolve(path))} (${PARQUET})`;
 
-/** Returns SQL that writes the rows of a query to a Parquet file, in the order of the query. */
-const copyRows = (query: string, path: string): string => `COPY (${query}) TO ${literal(resolve(path))} (${PARQUET})`;
-
-/**
- * Returns a SQL expression that renders the cells of a row as a JSON array, followed by a line feed. Needs the macro
- * that JSON_TEXT creates.
- */
+/** Returns SQL of the cells of a row as a JSON array and a line feed. Needs the macro that JSON_TEXT creates. */
 function lineOf(fields: readonly Field[]): string {
   const free = fields.filter(({ kind }) => kind === 'text').map(({ column }) => identifier(column));
   return jsonOf(free, (escaped) => {
@@ -129,16 +114,6 @@ export async function stampOf(path: string): Promise<Stamp | undefined> {
     return stats.isFile() ? { bytes: stats.size, sha256: await sha256Of(path) } : undefined;
   } catch (error) {
     if (isAbsence(error)) return undefined;
-    throw error;
-  }
-}
-
-/** True if a file is Parquet with pages as this program writes them. Pulls from other mirrors refuse other files. */
-export function isPlainParquet(path: string): boolean {
-  try {
-    return parquetFacts(path).isPlain;
-  } catch (error) {
-    if (error instanceof ParquetError) return false;
     throw error;
   }
 }

@@ -12,8 +12,8 @@ import type { StateTables } from '../engine/state/state.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { rowFilePath } from '../pages/filePaths.ts';
 import { blocksOfRows, runesOfRows } from '../rows/blocksOfRows.ts';
+import { rowsIndexFile } from '../rows/rowsFolder.ts';
 import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from '../rows/rowsForm.ts';
-import { rowsIndexFile } from '../rows/rowsIndex.ts';
 import { SPENT } from './publishedChanges.ts';
 import { differingRunes } from './publishedEtchings.ts';
 import type { Verification } from './verification.ts';
@@ -61,7 +61,7 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
       leftOut += facts.rows;
       if (found.spent) await addSpent(path, spent, verification);
       const runes = await runesOfRows(join(root, path), runesFiles, store);
-      for (const block of await blocksOfRows(join(root, path), runes, false, store)) {
+      for (const block of await blocksOfRows(join(root, path), runes, store)) {
         leftOut -= block.records;
         if (JSON.stringify(expected.get(block.height)) !== JSON.stringify(block))
           findings.add(`${path}: its rows of block ${block.height} are not the records of the pages`);

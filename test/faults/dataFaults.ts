@@ -251,12 +251,12 @@ export const DATA_FAULTS: readonly Fault[] = [
     only: 'of the types',
   },
   {
-    name: 'files of rows of other blocks are copied',
+    name: 'files of rows also have the blocks of the next ones',
     file: 'src/rows/publishRows.ts',
-    from: 'found: int })).found === blocks;',
-    to: 'found: int })).found !== blocks;',
+    from: 'block_height BETWEEN ${range.first} AND ${range.last}`;',
+    to: 'block_height >= ${range.first}`;',
     test: 'exhaustive/output/publishedRows',
-    only: 'are the files that a pull',
+    only: 'are ledger rows in files',
   },
   {
     name: 'burns of an address excuse units that are lost',
@@ -269,8 +269,8 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'records of unsorted rows in the order of the file',
     file: 'src/rows/blocksOfRows.ts',
-    from: 'const keepsOrder = isSorted && (await',
-    to: 'const keepsOrder = (await',
+    from: ' ORDER BY ${SERVED_ORDER})`',
+    to: ')`',
     test: 'pull/blocksOfRows',
   },
   // Pull.

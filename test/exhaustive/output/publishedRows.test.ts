@@ -7,8 +7,8 @@ import { folderIndex, namesOf, rowsIndex } from '../../../src/contract/rowsSchem
 import { int, literal, Store } from '../../../src/duckdb/store.ts';
 import { MANIFEST_PATH, rowFilePath } from '../../../src/pages/filePaths.ts';
 import { DIALECTS, LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
+import { rowsIndexFile } from '../../../src/rows/rowsFolder.ts';
 import { NODE_LEDGER, RUNES } from '../../../src/rows/rowsForm.ts';
-import { rowsIndexFile } from '../../../src/rows/rowsIndex.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, rowsOf, temporaryFolder, testBuild, treeOfRecords, writeFiles } from '../../support/build.ts';
 import { built, chain, published } from '../../support/builtRows.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
