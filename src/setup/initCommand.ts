@@ -1,4 +1,4 @@
-/** The init command: asks what a mirror needs, and writes the settings file. */
+/** The init command: writes the settings file from flags, and asks on a terminal for what they do not say. */
 import { createInterface } from 'node:readline/promises';
 import { type Command, type Flag, type Flags, flag, HELP, LOG, SETTINGS_FILE } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
@@ -9,29 +9,31 @@ import { BuildError, CliError, codeOf, EXIT, InputError, messageOf, UsageError }
 import { plainCall, program } from '../program.ts';
 import { parseFrom, parseWanted } from '../pull/pullCommand.ts';
 
-/** Question of the command: its setting, the flag that answers it, and the default, which Enter chooses. */
+/** Question of the command: its setting, and the flag that answers it. */
 type Question = Flag & { readonly setting: keyof Settings; readonly question: string };
 
 const QUESTIONS: readonly Question[] = [
   {
     ...flag('source URL', 'Where blocks come from, as in pull --from.'),
     setting: 'source',
-    question: 'Where do blocks come from? A Bitcoin Core node (core:http://127.0.0.1:8332), a database or another mirror (https://host)',
+    question: 'Where do blocks come from? A Bitcoin Core node (core:http://127.0.0.1:8332) or another mirror (https://host)',
   },
   {
-    ...flag('blocks RANGE', 'Heights to pull, as in pull --blocks.', { byDefault: '-1008..' }),
+    ...flag('blocks RANGE', 'Heights to pull, as in pull --blocks.', { byDefault: 'all of a node, -1008.. of a mirror' }),
     setting: 'blocks',
-    question: 'Which blocks? 840000.. is all of history of mainnet, -1008.. the last week',
+    question:
+      'Which blocks? -1008.. is the last week, 840000.. all of history of mainnet. Enter for all of a node, or the last week of a mirror',
   },
   {
     ...flag('dialect NAME', 'Spelling of hashes, as in build --dialect.', { byDefault: 'hiro' }),
     setting: 'dialect',
-    question: "How do hashes look? hiro, for clients of Hiro's API, or 0x, with 0x before them",
+    question: "How do hashes look? hiro, for clients of Hiro's API, or 0x, with 0x before them [hiro]",
   },
   {
     ...flag('layout NAME', 'Layout of the output, as in build --layout.', { byDefault: 'archive' }),
     setting: 'layout',
-    question: 'Few large files (archive), or a file for each page (files)? A host without code answers the URLs of the API only from files',
+    question:
+      'Few large files (archive), or a file for each page (files)? A host without code answers the URLs of the API only from files [archive]',
   },
   {
     ...flag('site-url URL', 'The public URL of the mirror.', { byDefault: '' }),
@@ -47,23 +49,28 @@ const QUESTIONS: readonly Question[] = [
 
 export const INIT_COMMAND: Command = {
   call: program.callOf('init'),
-  about: `Asks what a mirror needs, and writes ${SETTINGS_FILE}, which pull, build and update read.`,
+  about: `Writes ${SETTINGS_FILE}, which pull, build and update read. On a terminal, asks for what no flag says.`,
   flags: [...QUESTIONS, LOG, HELP],
   examples: [
     { args: '', about: 'Asks on the terminal.' },
-    { args: '--source core:http://127.0.0.1:8332 --blocks 840000..', about: 'Writes a mirror of all history, without questions.' },
+    { args: '--source core:http://127.0.0.1:8332', about: 'A mirror of all history, from a node.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/**
- * Runs the command. If a flag is given, or without a terminal, takes all settings from flags. Never replaces a file.
- */
+/** Runs the command. Without a terminal, takes defaults for flags that are not given. Never replaces a file. */
 export async function runInit(flags: Flags, log: Log): Promise<void> {
   const { parseSettings } = await settingsReader();
-  const asks = QUESTIONS.every(({ name }) => !flags.has(name)) && process.stdin.isTTY && process.stdout.isTTY;
-  const settings = asks ? await askOnTerminal(parseSettings) : fromFlags(flags, parseSettings);
-  writeSettings(settings);
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY;
+  const terminal = isTerminal ? createInterface({ input: process.stdin, output: process.stdout }) : undefined;
+  try {
+    writeSettings(await settingsOf(flags, parseSettings, terminal && ((text) => terminal.question(text))));
+  } catch (error) {
+    // Ctrl-C and Ctrl-D cause an AbortError.
+    throw Object(error).name === 'AbortError' ? new CliError('stopped; no file was written', EXIT.interrupted) : error;
+  } finally {
+    terminal?.close();
+  }
   log.info('written', `Wrote ${SETTINGS_FILE}. Next: ${plainCall('update')}`, { path: SETTINGS_FILE });
 }
 
@@ -81,57 +88,31 @@ export function writeSettings(settings: Settings): void {
 
 type Parse = typeof import('../cli/settingsFile.ts').parseSettings;
 
-/**
- * Adds the setting of an answer to the settings so far. Adds none for an empty answer without a default. Throws a
- * UsageError for a wrong answer.
- */
-function withAnswer(settings: Settings, one: Question, answer: string, parse: Parse): Settings {
-  const { name, setting, byDefault = '' } = one;
-  const value = answer.trim() || byDefault;
-  if (value === '' && setting === 'source') throw new UsageError('--source must be given, as in --source core:http://127.0.0.1:8332');
-  if (value === '') return settings;
-  if (setting === 'source') parseFrom(value, '--source');
-  if (setting === 'blocks') parseWanted(value);
-  return parse(JSON.stringify({ ...settings, [setting]: value }), () => `--${name}`);
-}
-
-/** Returns the settings that the flags give. Throws a UsageError for a wrong value. */
-function fromFlags(flags: Flags, parse: Parse): Settings {
-  let settings: Settings = {};
-  for (const one of QUESTIONS) settings = withAnswer(settings, one, flags.one(one.name) ?? '', parse);
-  return settings;
-}
+/** Default answers. A pull from a node reads all blocks unless the setting `blocks` says otherwise. */
+const DEFAULTS: Settings = { dialect: 'hiro', layout: 'archive' };
 
 /**
- * Asks all questions, each until its answer is valid. `question` shows a text and resolves to the
- * answer.
+ * Returns the settings that flags give, or that the user answers to `question`. Asks again after a wrong answer. Throws a
+ * UsageError for a wrong flag.
  */
-export async function ask(question: (text: string) => Promise<string>, parse: Parse): Promise<Settings> {
+export async function settingsOf(flags: Flags, parse: Parse, question?: (text: string) => Promise<string>): Promise<Settings> {
   let settings: Settings = {};
-  for (const one of QUESTIONS) {
-    const text = `${one.question}${one.byDefault ? ` [${one.byDefault}]` : ''}: `;
-    let hint = '';
-    for (let isRight = false; !isRight; ) {
+  for (const { name, setting, question: text } of QUESTIONS) {
+    const isMirror = settings.source?.startsWith('core:') === false;
+    const byDefault = setting === 'blocks' && isMirror ? '-1008..' : (DEFAULTS[setting] ?? '');
+    for (let [isRight, hint] = [false, '']; !isRight; ) {
+      const given = flags.one(name) ?? (await question?.(`${hint}${text}: `)) ?? '';
       try {
-        settings = withAnswer(settings, one, await question(`${hint}${text}`), parse);
+        const value = given.trim() || String(byDefault);
+        if (setting === 'source') parseFrom(value || undefined, '--source');
+        if (setting === 'blocks' && value !== '') parseWanted(value);
+        if (value !== '') settings = parse(JSON.stringify({ ...settings, [setting]: value }), () => `--${name}`);
         isRight = true;
       } catch (error) {
-        if (!(error instanceof UsageError)) throw error;
+        if (!(error instanceof UsageError) || question === undefined || flags.has(name)) throw error;
         hint = `${error.message}\n`;
       }
     }
   }
   return settings;
-}
-
-async function askOnTerminal(parse: Parse): Promise<Settings> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return await ask((text) => terminal.question(text), parse);
-  } catch (error) {
-    // Ctrl-C and Ctrl-D cause an AbortError.
-    throw Object(error).name === 'AbortError' ? new CliError('stopped; no file was written', EXIT.interrupted) : error;
-  } finally {
-    terminal.close();
-  }
 }

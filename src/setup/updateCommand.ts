@@ -1,16 +1,13 @@
 /** The update command: pulls, builds and uploads by the settings file, once or after each new block. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
 import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
-import { count, type Log, type SummaryRow } from '../cli/log.ts';
+import type { Log } from '../cli/log.ts';
 import { settingsFileOf, settingsReader } from '../cli/settings.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import { CliError, EXIT, messageOf, UsageError } from '../errors.ts';
-import { MANIFEST_PATH } from '../pages/filePaths.ts';
 import { plainCall, program } from '../program.ts';
 
 export const UPDATE_COMMAND: Command = {
@@ -48,30 +45,11 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const clock = new Stopwatch();
   const steps = [...updates, ...uploads];
   for (const [at, step] of steps.entries()) {
-    // Drops indented lines: they are the summary tables of the steps, and this command prints a table of its own.
-    const print = (text: string) => {
-      if (format === 'json' || !text.startsWith('  ')) process.stdout.write(`${text}\n`);
-    };
-    await runStep(step, print, steps.slice(at + 1));
+    await runStep(step, undefined, steps.slice(at + 1));
     clock.lap(step.name);
   }
-  const { seconds, total } = clock;
-  const { tip, blocks, records } = JSON.parse(readFileSync(join(OUT, MANIFEST_PATH), 'utf8')) as Readonly<Record<string, unknown>>;
-  const { height = 0 } = (tip ?? {}) as { readonly height?: number };
-  const stages = Object.entries(seconds).map(([name, one]) => `${name} ${one}`);
-  const rows: SummaryRow[] = [
-    ['has', `${count(Number(records), 'record')} of ${count(Number(blocks), 'block')}`],
-    ['uploaded', upload ?? `nothing: ${file} has no value of "upload"`],
-    ['seconds', stages.join(', ')],
-  ];
-  log.info('updated', `The mirror has all blocks up to ${height.toLocaleString('en-US')} (${total} s).`, {
-    tip,
-    blocks,
-    records,
-    upload,
-    seconds,
-  });
-  log.summary(rows);
+  const more = upload === undefined ? `; nothing was uploaded, because ${file} has no value of "upload"` : '';
+  log.info('updated', `Updated the mirror in ${clock.total} s${more}.`, { upload, seconds: clock.seconds });
 }
 
 interface Step {
@@ -80,16 +58,16 @@ interface Step {
 }
 
 /**
- * Runs a step. Passes each line that it prints to `onLine`. Rejects with a CliError that has the exit code of the step,
- * and names the steps `later`, which then do not run.
+ * Runs a step. Passes each line that it prints to `onLine`, if given. Rejects with a CliError that has the exit code of
+ * the step, and names the steps `later`, which then do not run.
  */
 async function runStep(
   { name, line: [file = '', ...args] }: Step,
-  onLine: (text: string) => void,
+  onLine?: (text: string) => void,
   later: readonly Step[] = [],
 ): Promise<void> {
-  const child: ChildProcess = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine);
+  const child: ChildProcess = spawn(file, args, { stdio: ['ignore', onLine === undefined ? 'inherit' : 'pipe', 'inherit'] });
+  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine ?? (() => undefined));
   // On Ctrl-C, the terminal also signals the step, so this command only waits for its end. A SIGTERM reaches only this
   // command, so it is passed on to the step.
   const [ignore, stop] = [() => undefined, () => void child.kill('SIGTERM')];
