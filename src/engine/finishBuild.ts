@@ -15,7 +15,7 @@ import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { digestOf, finishOutput } from '../output/outputFolder.ts';
 import { lastNoteTime, noteTime, withNote } from '../output/signingKeys.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
-import { readStats, writeStats } from '../output/stats/statsFiles.ts';
+import { writeStats } from '../output/stats/statsFiles.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
 import { type PublishedRows, publishRows } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
@@ -146,7 +146,7 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
   const { out, site, siteUrl } = options;
   const digests = await writeDigests(blocks.heights, state, sink, store);
   const stats = await writeStats(site.dialect, state, blocks.replaced, sink, store);
-  for (const [path, content] of statsDocuments(await readStats(site.dialect, state, store), siteUrl)) sink.file(path, content);
+  for (const [path, content] of await statsDocuments(site.dialect, siteUrl, state, store)) sink.file(path, content);
   const rows = await publishRows({ out, scratch, sink, limits: options.limits }, loaded, state, store);
   return { ...rows, outdated: [digests, stats, rows.outdated].flat() };
 }

@@ -21,7 +21,7 @@ import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { writeSearchFiles } from '../lists/searchFiles.sql.ts';
 import { manifestOf } from '../output/manifest.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
-import { readStats, writeStats } from '../output/stats/statsFiles.ts';
+import { writeStats } from '../output/stats/statsFiles.ts';
 import { changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { verifyRows } from './checkRows.ts';
 import { checkBalances, checkTransactions, type Unbalanced } from './checkSums.ts';
@@ -76,7 +76,7 @@ export async function rebuild(
   if (findings.count > 0) return undefined;
 
   await writeStats(site.dialect, state, changes.replaced, own, store);
-  for (const [path, content] of statsDocuments(await readStats(site.dialect, state, store), manifest.site_url)) own.file(path, content);
+  for (const [path, content] of await statsDocuments(site.dialect, manifest.site_url, state, store)) own.file(path, content);
   await writeSearchFiles(root, { before: undefined, now: etchings, changed }, state.runeCounts, own, store);
   const read = { kept: records, blocks: heights, sources, ends: files.blocks };
   const bounds = { ...limits, changesBlocks: files.bounds.most_blocks, changesEntries: files.bounds.most_entries };

@@ -1,46 +1,98 @@
-/**
- * Creates the documents for charts, polling clients and feed readers. Builds write them, and verification compares
- * them.
- */
-import type { BlockStats, LatestBlocks, Stats } from '../../contract/statsSchemas.ts';
+/** Creates the documents for charts, polling clients and feed readers. */
+import type { ActivityEntry, BlockStats, LatestBlocks, RuneStats, Stats } from '../../contract/statsSchemas.ts';
+import { int, type Store } from '../../duckdb/store.ts';
+import type { TableWith } from '../../duckdb/table.ts';
+import { JSON_TEXT } from '../../engine/render/renderRecordSql.ts';
+import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../../pages/filePaths.ts';
+import type { Dialect } from '../../pages/mirrorOptions.ts';
 import type { OwnFile } from '../../site/assets.ts';
-import { activityOf } from './activityBuckets.ts';
-import { addCounts, type BuildStats, countsOf, LATEST_BLOCKS, noCounts } from './blockStats.ts';
 import { feedOf } from './feed.ts';
+import { BETWEEN, blockLine, COUNTS, ID_ORDER, lineOf, RUNE_LINE, readLines, recordsSql, type StatsTables, SUMS } from './statsFiles.ts';
+
+/** Number of blocks in `blocks.json`. */
+const LATEST_BLOCKS = 100;
+
+/** Maximum number of entries in a chart, 7 pixels each on a wide screen. More heights get larger buckets. */
+const MOST_ENTRIES = 150;
+
+/** Maximum number of runes in `stats.json`, which lists only the most active runes. */
+const MOST_ACTIVE = 20;
+
+/** Bucket sizes of charts, in heights: 1, 2, 5, 10, 20, 50 and so on. */
+const BUCKETS = Array.from({ length: 48 }, (_, i) => ([1, 2, 5][i % 3] ?? 1) * 10 ** Math.floor(i / 3));
+
+const OPERATION_SUMS = OPERATIONS.map(
+  (name, code) => `coalesce(sum(split_part(operations, ',', ${code + 1})::BIGINT), 0)::BIGINT AS ${name}`,
+);
+
+/** SQL expression of an entry of the activity chart, as a line of JSON. */
+const BUCKET_LINE = `encode(concat(${lineOf({ height: ['height'], blocks: ['blocks'], timestamp: ['"timestamp"'], ...COUNTS }).join(', ')}))`;
+
+type Charted = { readonly blocks: TableWith<'block_height' | 'timestamp' | 'operations'> };
 
 /** Returns the path and content of each document. `siteUrl` is the mirror's URL with a final slash, if known. */
-export function statsDocuments(stats: BuildStats, siteUrl: string | undefined): OwnFile[] {
+export async function statsDocuments(dialect: Dialect, siteUrl: string | undefined, state: StatsTables, store: Store): Promise<OwnFile[]> {
+  await store.run(JSON_TEXT);
+  const { first, last, ...totals } = await store.row(
+    `SELECT coalesce(min(block_height), -1) AS first, coalesce(max(block_height), -1) AS last, count(*) AS blocks,
+       coalesce(sum(transactions), 0)::BIGINT AS transactions, coalesce(sum(records), 0)::BIGINT AS records FROM ${state.blocks}`,
+    { first: int, last: int, blocks: int, transactions: int, records: int },
+  );
+  const counts = Object.fromEntries(OPERATIONS.map((name) => [name, int])) as Record<(typeof OPERATIONS)[number], typeof int>;
+  const operations = await store.row(`SELECT ${OPERATION_SUMS.join(', ')} FROM ${state.blocks}`, counts);
+  // Selects names only for the most active runes. Several runes may tie for the last place.
+  const records = `SELECT rune_id, sum(${recordsSql}) AS total FROM ${state.runeCounts} GROUP BY rune_id`;
+  const least = `SELECT min(total) FROM (FROM (${records}) ORDER BY total DESC LIMIT ${MOST_ACTIVE})`;
+  const runes = await readObjects<RuneStats>(
+    `SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.runeCounts}
+       WHERE rune_id IN (SELECT rune_id FROM (${records}) WHERE total >= (${least})) GROUP BY rune_id)
+     ORDER BY ${recordsSql} DESC, ${ID_ORDER} LIMIT ${MOST_ACTIVE}`,
+    store,
+  );
+  const latest = await readObjects<BlockStats>(
+    `SELECT 0::DOUBLE, ${blockLine(dialect)} FROM (FROM ${state.blocks} ORDER BY block_height DESC LIMIT ${LATEST_BLOCKS}) ORDER BY block_height`,
+    store,
+  );
+  const ends = { first: first < 0 ? null : first, last: last < 0 ? null : last };
+  const stats: Stats = { ...ends, ...totals, operations, ...(await readChart(state, store)), runes };
   const documents = [
-    [STATS_PATH, statsOf(stats)],
-    [LATEST_PATH, latestOf(stats.latest)],
-    [FEED_PATH, feedOf(stats.latest, siteUrl)],
+    [STATS_PATH, stats],
+    [LATEST_PATH, latestOf(latest)],
+    [FEED_PATH, feedOf(latest, siteUrl)],
   ] as const;
   return documents.map(([path, document]) => [path, Buffer.from(`${JSON.stringify(document)}\n`)]);
 }
 
-function statsOf({ first, transactions, latest, activity, bucket, runes }: BuildStats): Stats {
-  const operations = noCounts();
-  let blocks = 0;
-  for (const entry of activity) {
-    addCounts(operations, entry);
-    blocks += entry.blocks;
-  }
-  const records = Object.values(operations).reduce((sum, count) => sum + count, 0);
-  const last = latest.at(-1)?.height ?? null;
-  return { first, last, blocks, transactions, records, operations, ...activityOf(activity, bucket), runes: [...runes] };
+/** Runs a query with the columns (DOUBLE, line BLOB), and parses its lines. */
+async function readObjects<T>(sql: string, store: Store): Promise<T[]> {
+  const all: Uint8Array[] = [];
+  for await (const { bytes } of readLines(sql, store)) all.push(bytes);
+  return JSON.parse(`[${Buffer.concat(all).subarray(BETWEEN.length).toString('utf8')}]`) as T[];
+}
+
+/** Sums the blocks in buckets of the smallest size that gives at most MOST_ENTRIES entries. */
+export async function readChart({ blocks }: Charted, store: Store): Promise<Pick<Stats, 'bucket' | 'activity'>> {
+  const { count, span } = await store.row(
+    `SELECT count(*) AS count, coalesce(max(block_height) - min(block_height), 0) AS span FROM ${blocks}`,
+    { count: int, span: int },
+  );
+  // Smaller buckets have fewer heights than there are blocks, and larger ones are never needed.
+  const sizes = BUCKETS.filter((size, i) => size * MOST_ENTRIES >= count && (BUCKETS[i - 1] ?? 0) * (MOST_ENTRIES - 2) <= span);
+  const cases = sizes.map((size) => `WHEN count(DISTINCT block_height // ${size}) <= ${MOST_ENTRIES} THEN ${size}`);
+  const bucket = await store.number(`SELECT (CASE ${cases.join(' ')} END)::BIGINT AS number FROM ${blocks}`);
+  const activity = await readObjects<ActivityEntry>(
+    `SELECT 0::DOUBLE, ${BUCKET_LINE} FROM (SELECT block_height - block_height % ${bucket} AS height, count(*) AS blocks,
+       arg_min("timestamp", block_height) AS "timestamp", ${OPERATION_SUMS.join(', ')} FROM ${blocks} GROUP BY height) ORDER BY height`,
+    store,
+  );
+  return { bucket, activity };
 }
 
 /** Returns the content of `blocks.json`. The heights of `blocks` must ascend. */
-function latestOf(blocks: readonly BlockStats[]): LatestBlocks {
-  return {
-    tip: blocks.at(-1)?.height ?? null,
-    blocks: blocks
-      .slice(-LATEST_BLOCKS)
-      .reverse()
-      .map((block) => {
-        const { height, hash, timestamp, records, transactions } = block;
-        return { height, hash, timestamp, records, transactions, operations: countsOf(block) };
-      }),
-  };
-}
+const latestOf = (latest: readonly BlockStats[]): LatestBlocks => ({
+  tip: latest.at(-1)?.height ?? null,
+  blocks: [...latest].reverse().map(({ height, hash, timestamp, records, transactions, ...operations }) => {
+    return { height, hash, timestamp, records, transactions, operations };
+  }),
+});

@@ -5,12 +5,13 @@
 import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSiteUrl } from '../../../src/contract/siteUrl.ts';
 import { feed, latestBlocks, stats, statsFile } from '../../../src/contract/statsSchemas.ts';
-import { activityOf } from '../../../src/output/stats/activityBuckets.ts';
-import { type BuildStats, countsOf } from '../../../src/output/stats/blockStats.ts';
-import { statsDocuments } from '../../../src/output/stats/statsDocuments.ts';
+import { Store } from '../../../src/duckdb/store.ts';
+import { BLOCK_RUNES, RUNE_COUNTS } from '../../../src/engine/state/countBlocks.ts';
+import { BLOCKS } from '../../../src/engine/state/state.ts';
+import { readChart, statsDocuments } from '../../../src/output/stats/statsDocuments.ts';
 import { DIALECTS } from '../../../src/pages/mirrorOptions.ts';
 import { readArchive } from '../../support/archives.ts';
 import {
@@ -61,8 +62,8 @@ function recordsOf(out: string): Activity[] {
 const tally = (records: readonly Activity[]) =>
   Object.fromEntries(OPERATIONS.map((name) => [name, records.filter(({ operation }) => operation === name).length]));
 
-const groupBy = <K>(records: readonly Activity[], key: (record: Activity) => K): [K, Activity[]][] => {
-  const groups = new Map<K, Activity[]>();
+const groupBy = <T, K>(records: readonly T[], key: (record: T) => K): [K, T[]][] => {
+  const groups = new Map<K, T[]>();
   for (const record of records) {
     const group = groups.get(key(record));
     if (group === undefined) groups.set(key(record), [record]);
@@ -134,15 +135,22 @@ describe.each(DIALECTS)('in dialect %s', (dialect) => {
   });
 });
 
-/** Returns the stats of blocks, in ascending order, and of their runes. */
-const statsOfAll = (blocks: BuildStats['latest'], runes: BuildStats['runes']): BuildStats => ({
-  first: blocks[0]?.height ?? null,
-  transactions: blocks.reduce((sum, { transactions }) => sum + transactions, 0),
-  latest: blocks,
-  activity: blocks.map(({ height, timestamp, ...counts }) => ({ height, blocks: 1, timestamp, ...countsOf(counts) })),
-  bucket: 1,
-  runes,
+let store: Store;
+beforeAll(async () => {
+  store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
 });
+afterAll(() => store.close());
+
+/** Returns the documents of blocks and runes, each SQL of rows of the state's tables. */
+async function documentsOf(blocks: string, runes: string): Promise<Map<string, Buffer>> {
+  const tables = {
+    blocks: await store.table('blocks', BLOCKS),
+    blockRunes: await store.table('block_runes', BLOCK_RUNES),
+    runeCounts: await store.table('rune_counts', RUNE_COUNTS),
+  };
+  await store.run(`INSERT INTO ${tables.blocks} BY NAME ${blocks}; INSERT INTO ${tables.runeCounts} BY NAME ${runes}`);
+  return new Map((await statsDocuments('contract', undefined, tables, store)).map(([path, content]) => [path, Buffer.from(content)]));
+}
 
 /** Builds these records in a new folder. */
 async function built(records: readonly unknown[], options: Partial<TestBuild> = {}) {
@@ -218,42 +226,27 @@ describe('the documents about all blocks', () => {
     await check(out);
   });
 
-  it('of no blocks are valid', () => {
-    const documents = Object.fromEntries(
-      statsDocuments(statsOfAll([], []), undefined).map(([path, text]) => [path, JSON.parse(`${text}`)]),
-    );
-    expect(stats.parse(documents['runes/v1/stats.json'])).toMatchObject({
-      first: null,
-      last: null,
-      blocks: 0,
-      records: 0,
-      activity: [],
-      runes: [],
-    });
-    expect(latestBlocks.parse(documents['runes/v1/blocks.json'])).toEqual({ tip: null, blocks: [] });
-    expect(feed.parse(documents['runes/v1/feed.json']).items).toEqual([]);
+  it('of no blocks are valid', async () => {
+    const documents = await documentsOf('SELECT 1 AS block_height WHERE false', `SELECT '' AS rune_id WHERE false`);
+    const parsed = (path: string): unknown => JSON.parse(`${documents.get(`runes/v1/${path}`)}`);
+    expect(stats.parse(parsed('stats.json'))).toMatchObject({ first: null, last: null, blocks: 0, records: 0, activity: [], runes: [] });
+    expect(latestBlocks.parse(parsed('blocks.json'))).toEqual({ tip: null, blocks: [] });
+    expect(feed.parse(parsed('feed.json')).items).toEqual([]);
   });
 
-  it('stay below 35 KB for any data, with the longest names', () => {
+  it('stay below 35 KB for any data, with the longest names', async () => {
     const many = 10 ** 9;
-    const counts = { etching: many, mint: many, burn: many, send: many, receive: many };
-    const blocks = Array.from({ length: 5000 }, (_, i) => {
-      return {
-        height: 840_000 + 1000 * i,
-        hash: hex(`${i}`),
-        timestamp: 1_713_571_767 + i,
-        transactions: many,
-        records: 5 * many,
-        ...counts,
-      };
-    });
     const name = 'ABCDEFGHIJKLMNOPQRSTUVWXYZAB';
-    const runes = Array.from({ length: 20 }, (_, i) => {
-      return { id: `84000${i}:${1000 + i}`, number: many, name, spaced_name: name.split('').join('•'), records: 5 * many, ...counts };
-    });
-    const [[path, content] = ['', Buffer.alloc(0)]] = statsDocuments(statsOfAll(blocks, runes), undefined);
-    expect([path, content.length < 35_000]).toEqual(['runes/v1/stats.json', true]);
-    expect(stats.parse(JSON.parse(content.toString())).activity.length).toBeGreaterThan(60);
+    const documents = await documentsOf(
+      `SELECT 840000 + 1000 * i AS block_height, md5(i::VARCHAR) || md5(i::VARCHAR) AS block_hash, 1713571767 + i AS "timestamp",
+         ${many} AS transactions, ${5 * many} AS records, '${OPERATIONS.map(() => many)}' AS operations FROM range(5000) r(i)`,
+      `SELECT '84000' || i || ':' || (1000 + i) AS rune_id, ${many} AS number, '${name}' AS name, '${name.split('').join('•')}' AS spaced_name,
+         ${OPERATIONS.map((operation) => `${many} AS ${operation}`)} FROM range(20) r(i)`,
+    );
+    const content = documents.get('runes/v1/stats.json') ?? Buffer.alloc(35_000);
+    expect(content.length).toBeLessThan(35_000);
+    const { activity, runes } = stats.parse(JSON.parse(content.toString()));
+    expect([activity.length > 60, runes.length]).toEqual([true, 20]);
   });
 });
 
@@ -261,7 +254,7 @@ describe('the entries of charts', () => {
   const sizes = Array.from({ length: 16 }, (_, i) => 10 ** i).flatMap((power) => [power, 2 * power, 5 * power]);
   const countWith = (heights: readonly number[], size: number) => new Set(heights.map((height) => Math.floor(height / size))).size;
 
-  it('are aligned, at most 150, and contain every block once', () => {
+  it('are aligned, at most 150, and contain every block once', async () => {
     const near = fc.tuple(
       fc.integer({ min: 0, max: 3_000_000 }),
       fc.uniqueArray(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 900 }),
@@ -273,76 +266,39 @@ describe('the entries of charts', () => {
       // Some blocks are near each other, and others are distant.
       fc.tuple(near, far).map(([[first, offsets], others]) => [...new Set([...offsets.map((offset) => first + offset), ...others])]),
     );
-    fc.assert(
-      fc.property(heights, (unsorted) => {
+    await fc.assert(
+      fc.asyncProperty(heights, async (unsorted) => {
         const sorted = [...unsorted].sort((a, b) => a - b);
-        const blocks = sorted.map((height, i) => ({
-          height,
-          blocks: 1,
-          timestamp: 7 * i,
-          etching: 1,
-          mint: i,
-          burn: 0,
-          send: 2,
-          receive: 0,
-        }));
-        const { bucket, activity } = activityOf(blocks);
+        const { bucket, activity } = await chartOf(sorted);
         expect(bucket).toBe(sizes.find((size) => countWith(sorted, size) <= 150));
-        // In a build, SQL has already summed the counts of near heights. That must not change the result.
-        for (const size of [10, 100, 1000].filter((one) => countWith(sorted, one) > 150)) {
-          const parts = blocks.reduce<(typeof blocks)[number][]>((all, block) => {
-            const height = block.height - (block.height % size);
-            const part = all.at(-1);
-            if (part?.height === height)
-              Object.assign(part, {
-                blocks: part.blocks + 1,
-                etching: part.etching + 1,
-                mint: part.mint + block.mint,
-                send: part.send + 2,
-              });
-            else all.push({ ...block, height });
-            return all;
-          }, []);
-          expect(activityOf(parts, size)).toEqual({ bucket, activity });
-        }
-        expect(activity.map(({ height }) => height)).toEqual([...new Set(sorted.map((height) => height - (height % bucket)))]);
-        for (const entry of activity) {
-          const of = blocks.filter(({ height }) => height - (height % bucket) === entry.height);
-          const sum = (key: 'etching' | 'mint' | 'send') => of.reduce((total, block) => total + block[key], 0);
-          expect(entry).toEqual({
-            height: entry.height,
-            blocks: of.length,
-            timestamp: of[0]?.timestamp,
-            etching: sum('etching'),
-            mint: sum('mint'),
-            burn: 0,
-            send: sum('send'),
-            receive: 0,
-          });
-        }
+        expect(activity).toEqual(
+          groupBy(sorted, (height) => height - (height % bucket)).map(([height, of]) => {
+            const first = sorted.indexOf(of[0] ?? 0);
+            const mint = of.reduce((sum, _, i) => sum + first + i, 0);
+            return { height, blocks: of.length, timestamp: 7 * first, etching: of.length, mint, burn: 0, send: 2 * of.length, receive: 0 };
+          }),
+        );
       }),
       { numRuns: 60 },
     );
   });
 
-  it('of 150 blocks are single blocks, of 151 blocks pairs', () => {
-    const blocks = (n: number) =>
-      Array.from({ length: n }, (_, i) => ({
-        height: 840_000 + i,
-        blocks: 1,
-        timestamp: i,
-        etching: 0,
-        mint: 0,
-        burn: 0,
-        send: 0,
-        receive: 0,
-      }));
-    expect([150, 151].map((n) => activityOf(blocks(n)).bucket)).toEqual([1, 2]);
-    expect(activityOf(blocks(151)).activity.length).toBe(76);
+  it('of 150 blocks are single blocks, of 151 blocks pairs', async () => {
+    const heights = (n: number) => Array.from({ length: n }, (_, i) => 840_000 + i);
+    expect((await chartOf(heights(150))).bucket).toBe(1);
+    const { bucket, activity } = await chartOf(heights(151));
+    expect([bucket, activity.length]).toEqual([2, 76]);
     // If blocks are far apart, the number of entries decides the size of a bucket, not the range of heights.
-    expect(activityOf([...blocks(149), { ...blocks(1)[0], height: 2_000_000 } as ReturnType<typeof blocks>[number]]).bucket).toBe(1);
+    expect((await chartOf([...heights(149), 2_000_000])).bucket).toBe(1);
   });
 });
+
+/** Returns the chart of blocks at these heights, which ascend. Block number i has the time 7 * i. */
+async function chartOf(heights: readonly number[]) {
+  const rows = heights.map((height, i) => [height, 7 * i, `1,${i},0,2,0`] as const);
+  const columns = { block_height: 'BIGINT', timestamp: 'BIGINT', operations: 'VARCHAR' } as const;
+  return readChart({ blocks: await store.append('charted', columns, rows) }, store);
+}
 
 describe('the feed', () => {
   const records = [
