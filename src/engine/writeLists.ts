@@ -59,7 +59,6 @@ export async function writeLists(
   const etchingForm = now && {
     etchings: now.table,
     state,
-    dialect: site.dialect,
     hasCounts: now.hasCounts,
     limits,
   };

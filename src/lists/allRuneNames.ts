@@ -18,11 +18,6 @@ type Stored = readonly [id: string, number: number, spacedName: string, divisibi
 
 const withoutSpacers = (spacedName: string): string => spacedName.replaceAll('•', '');
 
-export function runeNameText({ id, number, name, spaced_name, divisibility, symbol }: RuneName): string {
-  const stored: Stored = [id, number, spaced_name, divisibility, symbol];
-  return JSON.stringify(name === withoutSpacers(spaced_name) ? stored : [...stored, name]);
-}
-
 /**
  * Reads the files of all names, some megabytes. Returns a function that yields all runes, oldest first, some thousand
  * at a time. All files are read before the function is returned, because a new build may remove them. Both functions

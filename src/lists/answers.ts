@@ -7,7 +7,7 @@ import { answerOutputs } from './unspentOutputs.ts';
 
 export const answerFromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) => {
   const { part, window } = request;
-  if (part === 'etchings') return answerEtchings(request, archive);
+  if (part === 'etchings') return answerEtchings(request, dialect, archive);
   if (part === 'balances' || part === 'holders') return answerBalances(request, archive);
   if (part === 'outputs') return answerOutputs(request, dialect, archive, readTransaction);
   part satisfies 'rune_activity' | 'address_activity';

@@ -1,30 +1,62 @@
 /**
- * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed, and renders them. A level
- * (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. The level depends
- * only on the blocks up to its end, so an incremental build produces the same files as a full build. Ordinals (the
- * positions of etchings) are stable, because new etchings are only appended.
+ * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed. A level (format/levels.ts) has
+ * the etchings that changed in its blocks, as they are after its last block. The level depends only on the blocks up to
+ * its end, so an incremental build produces the same files as a full build. Ordinals (the positions of etchings) are
+ * stable, because new etchings are only appended.
  */
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { type Store, text } from '../duckdb/store.ts';
-import { columns, type Table } from '../duckdb/table.ts';
-import type { StoredDocument } from '../engine/archive/documentWriter.ts';
+import { columns, type TableWith } from '../duckdb/table.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { documentsIn, linesIn, makeLevels, type OpenLevel, writeDocuments } from '../engine/archive/makeLevels.ts';
+import { documentStart, makeLevels, type OpenLevel, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import { asCounts, LOWER_DIGITS, summedCounts } from '../engine/state/countBlocks.ts';
 import type { Etchings, EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { ChangedRunes } from '../engine/state/updateState.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { WorkLimits } from '../limits.ts';
-import type { Dialect } from '../pages/mirrorOptions.ts';
-import { type RuneName, runeNameText } from './allRuneNames.ts';
-import { type Etching, renderEtching } from './etchings.ts';
+import { digitsOf } from './balanceChanges.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`); undefined for a build without etchings. */
 export interface EtchingChange {
   readonly before: Pick<Etchings, 'hasCounts' | 'tip'> | undefined;
   readonly now: Etchings | undefined;
   readonly changed: ChangedRunes;
+}
+
+export interface EtchingForm {
+  readonly etchings: EtchingTable;
+  readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
+  /** True if etchings have the numbers and amounts of mints and burns. */
+  readonly hasCounts: boolean;
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
+}
+
+/** Bytes of memory that DuckDB needs to sort the facts of an etching. */
+const ROW_BYTES = 2048;
+
+/** Writes a level of documents from `rows` with the columns `ordinal` and `facts`, at most one for each row of `from`. */
+async function writeFacts<Name extends `etchings.${'levels' | 'runes'}`>(
+  list: Name,
+  plan: LevelPlan,
+  [rows, from]: readonly [rows: string, from: TableWith<'ordinal'>],
+  { limits }: EtchingForm,
+  open: OpenLevel<Name>,
+  store: Store,
+): Promise<DocumentLevel | undefined> {
+  const text = `${documentStart(padded('ordinal'))} || ${valueText('facts')} AS text`;
+  const most = `(SELECT count(*) FROM ${from})`;
+  const sorted = {
+    rows: `SELECT ordinal, ${text} FROM (${rows})`,
+    most,
+    rowBytes: ROW_BYTES,
+    key: 'ordinal',
+    within: 'ordinal',
+    select: TEXTS,
+  };
+  const to = open(list, plan);
+  await writeTexts(to, sortedRows(sorted, limits, store));
+  return to.finish(plan);
 }
 
 /** Writes the levels of etchings that changed since the last build (`old`). Returns all levels. */
@@ -36,80 +68,46 @@ export const writeEtchings = (
   store: Store,
 ): Promise<DocumentLevel[]> =>
   makeLevels(plans, old, async (plan) => {
-    const changed = await store.table('changed_etchings', CHANGED, changedIn(plan, form));
-    const level = await writeDocuments(open('etchings.levels', plan), plan, renderEtchings(changed, plan.last, form, store));
+    const changed = await store.table('changed_etchings', columns('ordinal BIGINT, id VARCHAR'), changedIn(plan, form));
+    const rows = factsOf(`${changed}`, plan.last, form);
+    const level = await writeFacts('etchings.levels', plan, [rows, changed], form, open, store);
     await store.run(`DROP TABLE ${changed}`);
     return level;
   });
-
-const LINE = `key || chr(9) || row || chr(10)`;
-
-const CHANGED = columns('ordinal BIGINT, id VARCHAR');
 
 /** Writes the levels of names (allRuneNames.ts) that changed since the last build. Returns all levels. */
 export const writeRuneNames = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
-  { etchings, state: { runes }, limits }: EtchingForm,
+  form: EtchingForm,
   open: OpenLevel<'etchings.runes'>,
   store: Store,
 ): Promise<DocumentLevel[]> =>
   makeLevels(plans, old, (plan) => {
-    const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(r)::VARCHAR AS row FROM ${etchings} AS e
-      JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${runes}) AS r USING (id)
+    const names = 'id, number, spaced_name, divisibility, symbol';
+    const rows = `SELECT ordinal, CASE WHEN name = replace(spaced_name, '•', '') THEN json_array(${names}) ELSE json_array(${names}, name) END AS facts
+      FROM ${form.etchings} AS e JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${form.state.runes}) USING (id)
       WHERE e.block_height BETWEEN ${plan.first} AND ${plan.last}`;
-    const form = { rows, most: `(SELECT count(*) FROM ${etchings})`, key: 'key', within: 'key', select: LINE };
-    const sorted = linesIn(sortedRows(form, limits, store));
-    const names = async function* () {
-      for await (const { key, values } of documentsIn(sorted))
-        yield { key, values: values.map((json) => runeNameText(JSON.parse(json) as RuneName)) };
-    };
-    return writeDocuments(open('etchings.runes', plan), plan, names());
+    return writeFacts('etchings.runes', plan, [rows, form.etchings], form, open, store);
   });
 
 /** Returns SQL that selects the etchings that changed in a range of heights: new etchings, and changed supplies. */
 function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM ${state.runes} WHERE ${windowMoves(first, last)}`;
+  const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS}`;
   return `SELECT ordinal, id FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
-}
-
-export interface EtchingForm {
-  readonly etchings: EtchingTable;
-  readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
-  readonly dialect: Dialect;
-  /** True if the object `supply` of an etching has the numbers and amounts of mints and burns. */
-  readonly hasCounts: boolean;
-  readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
-}
-
-/** A row that `renderEtchings` selects, as JSON. Large integers are texts, and missing values are null. */
-interface Row extends Omit<Etching, 'counts'> {
-  readonly mints: number;
-  readonly burns: number;
-  readonly minted_upper: string;
-  readonly minted_lower: string;
-  readonly burned_upper: string;
-  readonly burned_lower: string;
-  /** False if the amounts of the rune's records have other numbers of decimals, so that they cannot be summed. */
-  readonly is_counted: boolean;
 }
 
 const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as const;
 
-/** Bytes of memory that DuckDB needs to sort the JSON of a row. */
-const ROW_BYTES = 6000;
+/** Returns the SQL expression of a sum's digits. Neither part is below 0, but the lower part may have too many digits. */
+const sumDigits = (name: 'minted' | 'burned'): string => {
+  const [upper, lower, base] = [`coalesce(${name}_upper, 0)`, `coalesce(${name}_lower, 0)`, 10n ** BigInt(LOWER_DIGITS)];
+  return digitsOf(`(${upper} + ${lower} // ${base})`, `(${lower} % ${base})`);
+};
 
-/**
- * Yields the documents (lists/etchings.ts) of the etchings `changed`, as they are after block `tip`, by ascending key.
- * No other query may run before the last document is read.
- */
-async function* renderEtchings(
-  changed: Table<typeof CHANGED>,
-  tip: number,
-  { state, hasCounts, dialect, limits }: EtchingForm,
-  store: Store,
-): AsyncGenerator<StoredDocument> {
+/** Returns SQL that selects the facts (`parseFacts` in lists/etchings.ts) of the etchings `changed` after block `tip`. */
+function factsOf(changed: string, tip: number, { state, hasCounts }: EtchingForm): string {
   // Subtracts the counts of the blocks above `tip` from the counts of all blocks. This is fast for the newest levels,
   // because few blocks are above their ends.
   const isIn = `${hasCounts} AND rune_id IN (SELECT id FROM ${changed})`;
@@ -123,52 +121,15 @@ async function* renderEtchings(
     FROM (${byDecimals}) GROUP BY rune_id)`;
   // Amounts of a rune can be summed only if they have as many decimals as the rune. Otherwise the rune has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
-  const columns = [
-    'ordinal, id, name, spaced_name, number, divisibility, symbol, turbo, premine, block_hash, block_height, tx_id, tx_index, "timestamp"',
-    `coalesce(mints, 0) AS mints, coalesce(burns, 0) AS burns, ${isCounted} AS is_counted`,
-    'terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end',
-    ...SUMS.map((name) => `coalesce(${name}, 0)::VARCHAR AS ${name}`),
-  ];
-  // Selects one JSON text for each row, because converting two dozen cells to JavaScript values takes ten times as
-  // long.
-  const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
-    FROM (SELECT ${columns.join(', ')} FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (SELECT ordinal FROM ${changed})) AS e`;
-  const sorted = { rows, most: `(SELECT count(*) FROM ${changed})`, key: 'key', within: 'key', rowBytes: ROW_BYTES, select: LINE };
-  for await (const { key, values } of documentsIn(linesIn(sortedRows(sorted, limits, store))))
-    yield { key, values: values.map((json) => renderEtching(etchingOf(JSON.parse(json) as Row), dialect, tip)) };
-}
-
-function etchingOf(row: Row): Etching {
-  const joined = (upper: string, lower: string) => BigInt(upper) * 10n ** BigInt(LOWER_DIGITS) + BigInt(lower);
-  const { mints, burns, minted_upper, minted_lower, burned_upper, burned_lower, is_counted } = row;
-  const [minted, burned] = [joined(minted_upper, minted_lower), joined(burned_upper, burned_lower)];
-  return { ...row, counts: is_counted ? { mints, burns, minted, burned } : undefined };
+  const terms = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((term) => `terms_${term}`);
+  return `SELECT ordinal, json_array(id, number, name, spaced_name, divisibility, symbol, turbo, json_array(${terms.join(', ')}), premine,
+      block_hash, block_height, tx_id, tx_index, "timestamp",
+      CASE WHEN ${isCounted} THEN json_array(coalesce(mints, 0), coalesce(burns, 0), ${sumDigits('minted')}, ${sumDigits('burned')}) END) AS facts
+    FROM ${state.runes} LEFT JOIN ${sums} ON rune_id = id WHERE ordinal IN (SELECT ordinal FROM ${changed})`;
 }
 
 /** SQL condition for counts that change an etching: mints and burns change its supply, sends and receives do not. */
 const HAS_COUNTS = 'mint + burn > 0';
-
-/**
- * Returns the SQL expression of the height at which a mint window opens or closes. NULL if the height has so many
- * digits that no tip reaches it.
- */
-const boundary = (term: string, isOffset: boolean): string =>
-  `CASE WHEN length(${term}) <= 15 THEN ${term}::BIGINT ${isOffset ? '+ block_height' : ''} END`;
-
-const BOUNDARIES: readonly string[] = [
-  boundary('terms_height_start', false),
-  boundary('terms_height_end', false),
-  boundary('terms_offset_start', true),
-  boundary('terms_offset_end', true),
-];
-
-/**
- * Returns the SQL condition for runes whose field `mintable` may change when the tip moves to one of the heights
- * `first` to `last`. `mintable` is about the block after the tip, so the condition is true if the mint window opens or
- * closes at one of these heights plus 1.
- */
-const windowMoves = (first: number, last: number): string =>
-  `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
 
 /** Returns SQL that selects `name` and `block_height` of runes whose etchings changed. A rune may have two rows. */
 function changedRunes({ before, now, changed }: KnownChange): string {

@@ -1,14 +1,14 @@
 /**
- * Etchings, as documents (format/documents.ts). The key is the ordinal of a rune, and the only value is the JSON of the
- * etching. A level (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. So
+ * Etchings, as documents (format/documents.ts). The key is the ordinal of a rune, and the only value has the facts of the
+ * etching, from which answers are rendered. A level (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. So
  * if several levels have an etching, the document of the newest level counts.
  *
  * All values of an etching except the supply come from the runes table. All values follow the rules of ord and of the
- * recorded server (docs/api.md, "Etchings"). `npm run verify` parses the JSON again (parseEtching.ts).
+ * recorded server (docs/api.md, "Etchings").
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
-import { findDocuments } from '../format/documents.ts';
+import { findDocuments, orDamaged } from '../format/documents.ts';
 import type { EtchingTables } from '../format/listTables.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { renderEnvelope } from '../pages/envelope.ts';
@@ -24,30 +24,35 @@ import { lookUpName } from './names.ts';
  */
 export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');
 
-/** Reads the etchings with ordinals `from` to `to - 1`, as JSON. Rejects with an ArchiveError for a damaged file. */
-export async function readEtchings(archive: Archive, { levels }: EtchingTables, from: number, to: number): Promise<string[]> {
+/** Reads the etchings with ordinals `from` to `to - 1`. Rejects with an ArchiveError for a damaged file. */
+export async function readEtchings(archive: Archive, { levels }: EtchingTables, from: number, to: number): Promise<Etching[]> {
   const keys = Array.from({ length: to - from }, (_, i) => runeKey(from + i));
   const found = await Promise.all(levels.map((level) => findDocuments(archive, level, keys)));
   return keys.map((key, i) => {
-    const [json] = found.flatMap((documents) => documents[i] ?? []).slice(-1);
-    if (json === undefined) throw new ArchiveError(`the archive does not have the etching ${key}`);
-    return json;
+    const [facts] = found.flatMap((documents) => documents[i] ?? []).slice(-1);
+    if (facts === undefined) throw new ArchiveError(`the archive does not have the etching ${key}`);
+    return orDamaged(() => parseFacts(facts));
   });
 }
 
 /** Returns the response body; undefined for an unknown rune. Rejects with an ArchiveError for damaged files. */
-export async function answerEtchings({ rune = '', window }: FurtherRequest, archive: Archive): Promise<string | undefined> {
-  const { etchings, names = [] } = archive.root.lists ?? {};
+export async function answerEtchings(
+  { rune = '', window }: FurtherRequest,
+  dialect: Dialect,
+  archive: Archive,
+): Promise<string | undefined> {
+  const { etchings, names = [], tip = -1 } = archive.root.lists ?? {};
+  const render = (etching: Etching) => orDamaged(() => renderEtching(etching, dialect, tip));
   if (etchings === undefined) throw new ArchiveError('the root of the archive has no etchings');
   if (window !== undefined) {
     // The list begins with the newest etching.
     const end = Math.max(etchings.total - window.offset, 0);
     const found = await readEtchings(archive, etchings, Math.max(end - window.limit, 0), end);
-    return renderEnvelope(window, etchings.total, found.reverse());
+    return renderEnvelope(window, etchings.total, found.reverse().map(render));
   }
   for (const { ordinal } of await lookUpName(archive, names, rune)) {
-    const [json = '{}'] = await readEtchings(archive, etchings, ordinal, ordinal + 1);
-    if (isNamed(JSON.parse(json) as Readonly<Record<string, unknown>>, rune)) return json;
+    const [etching] = await readEtchings(archive, etchings, ordinal, ordinal + 1);
+    if (etching !== undefined && isNamed(etching, rune)) return render(etching);
   }
   return undefined;
 }
@@ -67,9 +72,9 @@ interface Counts {
 }
 
 /** A term of minting: an integer of up to 128 bits in decimal digits; null if the rune does not have the term. */
-export type Term = string | null;
+type Term = string | null;
 
-export interface Etching extends RuneNames {
+interface Etching extends RuneNames {
   readonly divisibility: number;
   readonly symbol: string;
   readonly turbo: boolean;
@@ -94,8 +99,29 @@ export interface Etching extends RuneNames {
   readonly counts: Counts | undefined;
 }
 
+/** The facts of an etching, as etchings.sql.ts stores them. */
+type Facts = readonly [
+  ...[id: string, number: number, name: string, spacedName: string, divisibility: number, symbol: string, turbo: boolean],
+  ...[terms: readonly [amount: Term, cap: Term, heightStart: Term, heightEnd: Term, offsetStart: Term, offsetEnd: Term]],
+  ...[premine: string, blockHash: string, blockHeight: number, txId: string, txIndex: number, timestamp: number],
+  counts: readonly [mints: number, burns: number, minted: string, burned: string] | null,
+];
+
+/** Parses the facts of an etching. Throws for text that is not a list. Does not check the facts. */
+export function parseFacts(text: string): Etching {
+  const [id, number, name, spaced_name, divisibility, symbol, turbo, terms, premine, ...others] = JSON.parse(text) as Facts;
+  const [terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end] = terms;
+  const [block_hash, block_height, tx_id, tx_index, timestamp, counted] = others;
+  const counts = counted && { mints: counted[0], burns: counted[1], minted: BigInt(counted[2]), burned: BigInt(counted[3]) };
+  return {
+    ...{ id, number, name, spaced_name, divisibility, symbol, turbo, premine },
+    ...{ terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end },
+    ...{ block_hash, block_height, tx_id, tx_index, timestamp, counts: counts ?? undefined },
+  };
+}
+
 /** Renders an etching as compact JSON, as it is after block `tip`. */
-export function renderEtching(etching: Etching, dialect: Dialect, tip: number): string {
+function renderEtching(etching: Etching, dialect: Dialect, tip: number): string {
   const { divisibility, turbo, block_height, tx_index, timestamp } = etching;
   const hex = (text: string) => `"${spellHex(text, dialect)}"`;
   const text = JSON.stringify;

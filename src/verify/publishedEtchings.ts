@@ -12,7 +12,7 @@ import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Records } from '../input/canonicalRecordSql.ts';
 import { RUNES } from '../input/runesTable.ts';
-import { parseEtching } from '../lists/parseEtching.ts';
+import { parseFacts } from '../lists/etchings.ts';
 import { type ArchiveCheck, isFromNode, type Verification } from './verification.ts';
 
 /** Columns of runes that no document has. */
@@ -20,10 +20,10 @@ const UNKNOWN: Readonly<Record<string, string>> = { cenotaph: 'NULL::BOOLEAN', i
 const KNOWN = Object.keys(RUNES).filter((name) => UNKNOWN[name] === undefined);
 
 /** Returns a table of the newest version of each etching. Throws an ArchiveError or a ChangedArchiveError for damage. */
-export async function publishedRunes({ archive, site, store }: ArchiveCheck): Promise<Table<typeof RUNES>> {
+export async function publishedRunes({ archive, store }: ArchiveCheck): Promise<Table<typeof RUNES>> {
   const rows = async function* () {
-    for await (const etching of newestEtchings(archive, site.dialect)) {
-      const cells: Readonly<Record<string, unknown>> = etching;
+    for await (const etching of newestEtchings(archive)) {
+      const cells: Readonly<Record<string, unknown>> = { ...etching };
       yield KNOWN.map((name) => String(cells[name] ?? ''));
     }
   };
@@ -35,13 +35,13 @@ export async function publishedRunes({ archive, site, store }: ArchiveCheck): Pr
   return store.table('published_runes', RUNES, `SELECT ${cells.join(', ')} FROM ${texts}`);
 }
 
-async function* newestEtchings(archive: StoredArchive, dialect: Parameters<typeof parseEtching>[1]) {
+async function* newestEtchings(archive: StoredArchive) {
   const levels = (archive.root.lists?.etchings?.levels ?? []).map((level) => documentsOf(archive, level));
   for await (const { key, values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
-    const [json = '', ...others] = values;
+    const [facts = '', ...others] = values;
     if (others.length > 0) throw new ArchiveError(`the etching ${key} has ${values.length} values instead of one`);
     try {
-      yield parseEtching(json, dialect);
+      yield parseFacts(facts);
     } catch (error) {
       throw new ArchiveError(`the etching ${key}: ${messageOf(error)}`);
     }

@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 import { sortedRows } from '../../src/duckdb/sortedRows.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { DocumentWriter, lineOf } from '../../src/engine/archive/documentWriter.ts';
-import { addLines, linesIn, TEXTS, writeTexts } from '../../src/engine/archive/makeLevels.ts';
+import { TEXTS, writeTexts } from '../../src/engine/archive/makeLevels.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
 
@@ -57,15 +57,6 @@ it('texts become the same files as documents, also in several parts', async () =
     for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
       const writer = new DocumentWriter(FILE_BYTES, limits, put);
       await writeTexts(writer, sortedRows({ ...rows, select: TEXTS }, { keptRecords: 1, sortedAtOnce }, store));
-      expect(await writer.finish(RANGE)).toEqual(expected);
-    }
-    const lines = {
-      ...rows,
-      select: `lpad(rank::VARCHAR, 8, '0') || chr(9) || trim(regexp_replace(text, '^\\n[0-9]+', ''), chr(9)) || chr(10)`,
-    };
-    for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
-      const writer = new DocumentWriter(FILE_BYTES, limits, put);
-      await addLines(writer, linesIn(sortedRows(lines, { keptRecords: 1, sortedAtOnce }, store)));
       expect(await writer.finish(RANGE)).toEqual(expected);
     }
     const writer = new DocumentWriter(FILE_BYTES, limits, put);

@@ -284,9 +284,9 @@ describe('documents', () => {
   });
 
   it('of etchings are read completely, or reading fails', async () => {
-    const { level, archive } = await levelOf([{ key: '00000004', values: ['{}'] }], 4096);
+    const { level, archive } = await levelOf([{ key: '00000004', values: ['["1:4",4,"A","A",0,"A",false,[],"0"]'] }], 4096);
     const read = async (from: number, to: number) => readEtchings(await archive(), { total: 9, levels: [level], runes: [] }, from, to);
-    expect(await read(4, 5)).toEqual(['{}']);
+    expect(await read(4, 5)).toMatchObject([{ id: '1:4' }]);
     await expect(read(3, 5)).rejects.toThrow('the archive does not have the etching 00000003');
   });
 

@@ -160,11 +160,6 @@ const [TAB, LINE_FEED] = [9, 10];
 /** Returns a document as a line: the key, each value after a tab, and a line feed. */
 export const lineOf = ({ key, values }: StoredDocument): Uint8Array => Buffer.from(`${key}\t${values.join('\t')}\n`);
 
-export function documentIn(line: Uint8Array): StoredDocument {
-  const [key = '', ...values] = textOf(line.subarray(0, -1)).split('\t');
-  return { key, values };
-}
-
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
 /**

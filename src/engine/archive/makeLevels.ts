@@ -1,8 +1,8 @@
 /** Makes the levels of a list (format/levels.ts). Keeps levels of the last build as planned (listedRecords.ts). */
 import { type Chunks, joinedBlobs } from '../../duckdb/columns.ts';
-import type { DocumentLevel, LevelRange } from '../../format/levels.ts';
+import type { LevelRange } from '../../format/levels.ts';
 import type { Limits } from '../../limits.ts';
-import { type Documents, DocumentWriter, documentIn, lineOf, type StoredDocument } from './documentWriter.ts';
+import { DocumentWriter } from './documentWriter.ts';
 import { keptLevel, type LevelPlan } from './listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
@@ -56,15 +56,6 @@ export async function makeLevels<Level extends LevelRange>(
 }
 
 /**
- * Writes a level from documents (format/documents.ts) that ascend by key. Omits documents without values. Returns
- * undefined if no document is left.
- */
-export async function writeDocuments(to: LevelWriter, range: LevelRange, documents: Documents): Promise<DocumentLevel | undefined> {
-  for await (const document of documents) if (document.values.length > 0) to.addLine(lineOf(document));
-  return to.finish(range);
-}
-
-/**
  * Writes documents from the texts of rows, the first column of `chunks`. Concatenated, the texts are the documents. A
  * document is a line feed and the key, followed by each value with a tab before it. Copying bytes is much faster than
  * making a JavaScript string for each value.
@@ -102,54 +93,3 @@ export const valueText = (value: string): string => `chr(9) || ${value}`;
 export const padded = (number: string): string => `lpad((${number})::VARCHAR, 8, '0')`;
 
 const LINE_FEED = 10;
-const TAB = 9;
-
-/**
- * Yields the documents of sorted rows as lines for DocumentWriter.addLine(), in batches. Each row has a single column,
- * a line with a key and values. If several rows have the same key, `join` combines their values into one document's
- * values.
- */
-export async function* linesIn(
-  chunks: Chunks,
-  join = (values: readonly (readonly string[])[]): readonly string[] => values.flat(),
-): AsyncGenerator<readonly Uint8Array[]> {
-  const endDocument = (): Uint8Array => {
-    const [only] = open;
-    if (open.length === 1 && only !== undefined) return only;
-    const documents = open.map(documentIn);
-    return lineOf({ key: documents[0]?.key ?? '', values: join(documents.map(({ values }) => values)) });
-  };
-  // Rows of the last document, which may have more rows in the next chunk.
-  let open: Uint8Array[] = [];
-  for await (const chunk of chunks) {
-    const { bytes, offsets } = joinedBlobs(chunk, 0);
-    const lines: Uint8Array[] = [];
-    for (let row = 0; row < chunk.rowCount; row += 1) {
-      const line = bytes.subarray(offsets[row], offsets[row + 1]);
-      if (open[0] !== undefined && !haveSameStart(open[0], line, TAB)) {
-        lines.push(endDocument());
-        open = [];
-      }
-      open.push(line);
-    }
-    yield lines;
-  }
-  if (open.length > 0) yield [endDocument()];
-}
-
-/** Yields the documents in batches of lines. */
-export async function* documentsIn(batches: AsyncIterable<readonly Uint8Array[]>): AsyncGenerator<StoredDocument> {
-  for await (const lines of batches) for (const line of lines) yield documentIn(line);
-}
-
-export async function addLines(to: LevelWriter, batches: AsyncIterable<readonly Uint8Array[]>): Promise<void> {
-  for await (const lines of batches) for (const line of lines) to.addLine(line);
-}
-
-/** True if two texts are equal up to the first byte `end`. */
-export function haveSameStart(a: Uint8Array, b: Uint8Array, end: number): boolean {
-  for (let i = 0; ; i += 1) {
-    if (a[i] !== b[i] || a[i] === undefined) return false;
-    if (a[i] === end) return true;
-  }
-}

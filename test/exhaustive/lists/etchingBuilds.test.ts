@@ -222,9 +222,10 @@ const replaced =
 describe('verification of etchings', () => {
   const layout = 'archive';
   it.each<[string, Forgery, string]>([
+    ['a wrong supply', { lines: replaced(/,"(\d+)"\]\]$/, ',"1$1"]]') }, 'has wrong data of the etching with the ordinal 00000000'],
     [
-      'a wrong supply',
-      { lines: replaced('"current":"7.3"', '"current":"7.4"') },
+      'a wrong number of mints',
+      { lines: replaced(/\[(\d+),(\d+),"/, '[1$1,$2,"') },
       'has wrong data of the etching with the ordinal 00000000',
     ],
     ['another ordinal of a name', { names: replaced('[', '[1') }, 'has wrong names with the key'],
@@ -289,7 +290,7 @@ describe('verification of etchings', () => {
     const rows = [...ROWS, row('100:1', 9000, 1, 'mint', '5')];
     const { out } = await mirrorOf({ 'ledger.csv': ledger(rows), 'runes.csv': runes(...BOTH) }, { layout });
     await forge(out, {
-      lines: (all) => all.map((one, i) => (i === 0 ? (replaced('"symbol":"$"', '"symbol":"!"')([one])[0] ?? one) : one)),
+      lines: (all) => all.map((one, i) => (i === 0 ? (replaced(',"$",', ',"!",')([one])[0] ?? one) : one)),
     });
     const error = await check(out).catch((caught: unknown) => caught);
     const finding = 'has wrong data of the etching with the ordinal 00000000';
