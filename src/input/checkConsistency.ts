@@ -288,13 +288,14 @@ export async function checkTransactions(reader: InputReader, kept: Kept, elsewhe
   const { report, store } = reporting;
   await reportTwoPlaces(await equalIds(kept, reader.reading), kept, reporting);
   await reportKnownElsewhere(elsewhere, reporting);
-  for (const { suspects, found, say } of TRANSACTION_CHECKS) {
-    for (const range of kept.ranges) {
-      const select = `(FROM ${kept.transactions} WHERE ${isWithin(range)} AND ${suspects})`;
-      const none = suspects !== 'true' && (await store.number(`SELECT count(*) AS number FROM ${select}`)) === 0;
-      if (none) continue;
-      await reportFound(found(select, `(FROM ${kept.kept} WHERE ${isWithin(range)})`), say, reporting);
-    }
+  for (const range of kept.ranges) {
+    const transactions = `(FROM ${kept.transactions} WHERE ${isWithin(range)})`;
+    const records = `(FROM ${kept.kept} WHERE ${isWithin(range)})`;
+    // Usually no transaction is suspect, so that one query is enough.
+    const counts = TRANSACTION_CHECKS.map(({ suspects }, i) => `count(*) FILTER (${suspects}) AS "${i}"`);
+    const found = await store.row(`SELECT ${counts} FROM ${transactions}`, Object.fromEntries(TRANSACTION_CHECKS.map((_, i) => [i, int])));
+    for (const [i, { suspects, found: select, say }] of TRANSACTION_CHECKS.entries())
+      if ((found[i] ?? 0) > 0) await reportFound(select(`(FROM ${transactions} WHERE ${suspects})`, records), say, reporting);
   }
   report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
 }

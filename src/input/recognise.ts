@@ -14,7 +14,7 @@ import {
 } from '../contract/fields.ts';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
 import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
-import { type LineEnd, readFiles, readParquetSchema } from '../duckdb/readFilesSql.ts';
+import { type LineEnd, readParquetSchema } from '../duckdb/readFilesSql.ts';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
 import { decompress, withoutMark } from './decompress.ts';
@@ -39,7 +39,7 @@ export const isLedger = (form: string): boolean => form === 'ledger' || form ===
 interface TableColumn {
   /** Name as spelled in the file. */
   readonly name: string;
-  /** DuckDB's type; always VARCHAR in CSV files. */
+  /** DuckDB's type, or `nested` for lists and structs; always VARCHAR in CSV files. */
   readonly type: string;
 }
 
@@ -231,12 +231,11 @@ function checkNames(file: InputFile, names: readonly string[]): void {
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
   checkLengths(common);
   try {
-    const rows = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [common.path])}`, {
-      column_name: text,
-      column_type: text,
-    });
-    const columns = rows.map((row) => ({ name: row.column_name, type: row.column_type }));
-    checkNames(common.file, await namesInParquet(common.path, store));
+    const columns = await columnsInParquet(common.path, store);
+    checkNames(
+      common.file,
+      columns.map(({ name }) => name),
+    );
     return { ...common, form: recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
     if (!isAboutFile(error)) throw error;
@@ -244,21 +243,25 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
   }
 }
 
-/** Returns the names of a Parquet file's columns as the file spells them, because DuckDB renames the second of two equal names. */
-async function namesInParquet(path: string, store: Store): Promise<string[]> {
-  const [, ...elements] = await store.rows(`SELECT name, num_children FROM ${readParquetSchema(path)}`, {
-    name: text,
-    num_children: nullable(int),
-  });
-  const names: string[] = [];
+/** Returns a Parquet file's columns as the file spells them, because DuckDB renames the second of two equal names. */
+async function columnsInParquet(path: string, store: Store): Promise<TableColumn[]> {
+  const [, ...elements] = await store.rows(
+    `SELECT name, num_children, coalesce(duckdb_type, 'nested') AS type FROM ${readParquetSchema(path)}`,
+    {
+      name: text,
+      num_children: nullable(int),
+      type: text,
+    },
+  );
+  const columns: TableColumn[] = [];
   // Each element is followed by the elements within it.
   let within = 0;
-  for (const { name, num_children: children = 0 } of elements) {
-    if (within === 0) names.push(name);
+  for (const { name, type, num_children: children = 0 } of elements) {
+    if (within === 0) columns.push({ name, type });
     else within -= 1;
     within += children;
   }
-  return names;
+  return columns;
 }
 
 /** Throws an InputError if the file has lengths that DuckDB would believe. */

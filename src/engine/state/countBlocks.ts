@@ -1,7 +1,7 @@
 /** Counts records by block, rune and operation, and sums minted and burned amounts, in one pass over written blocks. */
 import { blockRanges, isWithin } from '../../duckdb/blockRanges.ts';
 import type { Store } from '../../duckdb/store.ts';
-import { type Columns, columns, type Table, type TableWith } from '../../duckdb/table.ts';
+import { columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import type { WorkLimits } from '../../limits.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
@@ -81,12 +81,6 @@ type Countable = TableWith<
   'block_height' | 'rune_id' | 'rune_number' | 'rune_name' | 'rune_spaced_name' | 'operation' | 'amount' | 'timestamp'
 >;
 
-export interface CountedBlocks {
-  readonly counted: Table<typeof COUNTED>;
-  /** Timestamp of each block. If the records of a block have several timestamps (wrong data), this is the lowest. */
-  readonly times: Table<Columns<'block_height BIGINT, timestamp BIGINT'>>;
-}
-
 /**
  * Counts the records of `kept` that are in the blocks of `written`, one range of blocks after the other, because a first
  * build writes all blocks.
@@ -96,7 +90,7 @@ export async function countWritten(
   written: TableWith<'block_height' | 'records'>,
   limits: Pick<WorkLimits, 'listedAtOnce'>,
   store: Store,
-): Promise<CountedBlocks> {
+): Promise<Table<typeof COUNTED>> {
   const counts = OPERATIONS.map((name) => `count(*) FILTER (operation = '${name}')::INTEGER AS ${name}`);
   const counted = await store.table('counted', COUNTED);
   for (const range of await blockRanges(written, limits, store)) {
@@ -113,10 +107,5 @@ export async function countWritten(
       GROUP BY block_height, rune_id, rune_number, rune_name, rune_spaced_name`,
     );
   }
-  const times = await store.table(
-    'times',
-    columns('block_height BIGINT, timestamp BIGINT'),
-    `SELECT block_height, min("timestamp") AS "timestamp" FROM ${counted} GROUP BY block_height`,
-  );
-  return { counted, times };
+  return counted;
 }

@@ -2,7 +2,6 @@
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import { columns, type Table } from '../../duckdb/table.ts';
 import { FORMS_OF_ROWS } from '../../input/recognise.ts';
-import { hasUnreadBlocks, isKnownEmpty } from './completeHistory.ts';
 import type { StateTables } from './state.ts';
 
 /** Columns of etchings. `ordinal` is the position in the order of etchings, from 0 on. */
@@ -32,38 +31,40 @@ export const ETCHING_ORDER = 'block_height, tx_index, number, id';
  * that there are no runes.
  *
  * `hasCounts` needs records of every block with an etching, because an etching is a record. It also needs the rune with
- * the number 0, without which the runes table may lack the oldest runes.
+ * the number 0, without which the runes table may lack the oldest runes. And every block from the first block that was
+ * read, or from the first etching, must have records or have been read. If the input does not list the blocks that were
+ * read, such gaps cannot be detected.
  */
 export async function listEtchings(state: StateTables, store: Store): Promise<Etchings | undefined> {
-  const { tip } = await store.row(`SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}`, { tip: int });
-  const { runes, incomplete, others } = await store.row(
-    `SELECT count(*) AS runes, count(*) FILTER (NOT is_complete) AS incomplete,
-       (SELECT count(*) FROM ${state.files} WHERE form NOT IN (${FORMS_OF_ROWS.map(literal).join(', ')})) AS others FROM ${state.runes}`,
-    { runes: int, incomplete: int, others: int },
+  const isKnown = `form IN (${FORMS_OF_ROWS.map(literal).join(', ')})`;
+  const { tip, runes, incomplete, blocks, read, total, firsts, gaps, unread, others } = await store.row(
+    `WITH tip AS (SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}),
+       low AS (SELECT greatest(min(first), (SELECT min(block_height) FROM ${state.runes})) AS low, tip FROM ${state.readBlocks}, tip GROUP BY tip),
+       known AS (SELECT unnest(range(greatest(first, low), least(last, tip) + 1)) AS height FROM ${state.readBlocks}, low
+         UNION SELECT block_height FROM ${state.blocks}, low WHERE block_height >= low),
+       etched AS (SELECT block_height, number FROM ${state.runes}, tip WHERE block_height <= tip)
+     SELECT (SELECT tip FROM tip) AS tip, (SELECT count(*) FROM ${state.runes}) AS runes,
+       (SELECT count(*) FROM ${state.runes} WHERE NOT is_complete) AS incomplete, (SELECT count(*) FROM ${state.blocks}) AS blocks,
+       (SELECT coalesce(sum(least(last, tip) - first + 1) FILTER (first <= tip), 0)::BIGINT FROM ${state.readBlocks}, tip) AS read,
+       (SELECT count(*) FROM etched) AS total, (SELECT count(*) FROM etched WHERE number = 0) AS firsts,
+       (SELECT count(*) FROM etched ANTI JOIN ${state.blocks} USING (block_height)) AS gaps,
+       coalesce((SELECT tip - low + 1 FROM low) - (SELECT count(*) FROM known), 0) AS unread,
+       (SELECT count(*) FROM ${state.files} WHERE NOT ${isKnown}) AS others`,
+    { tip: int, runes: int, incomplete: int, blocks: int, read: int, total: int, firsts: int, gaps: int, unread: int, others: int },
   );
-  const isEmpty = await isKnownEmpty(state, store);
+  // If all blocks were read and none has records, no rune exists, because an etching is a record. The block in which rune
+  // 1:0 begins to exist always has this rune.
+  const isEmpty = tip >= 0 && read === tip + 1 && blocks === 0;
   if ((runes === 0 && !isEmpty) || incomplete > 0) return undefined;
   // A build omits ledger rows of runes that the runes table lacks, but keeps records of such runes from input in other
   // formats.
-  if (others > 0) {
-    const { unknown } = await store.row(
-      `SELECT count(*) AS unknown FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`,
-      { unknown: int },
-    );
-    if (unknown > 0) return undefined;
-  }
-  const { total, gaps, firsts } = await store.row(
-    `SELECT count(*) AS total, count(*) FILTER (number = 0) AS firsts,
-       count(*) FILTER (block_height NOT IN (SELECT block_height FROM ${state.blocks})) AS gaps
-     FROM ${state.runes} WHERE block_height <= ${tip}`,
-    { total: int, gaps: int, firsts: int },
-  );
-  const hasCounts = gaps === 0 && (firsts > 0 || isEmpty) && !(await hasUnreadBlocks(state, store));
+  const unknown = `SELECT count(*) AS number FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`;
+  if (others > 0 && (await store.number(unknown)) > 0) return undefined;
   return {
     table: await store.view('etchings', ETCHINGS, `SELECT ordinal, id, block_height FROM ${state.runes} WHERE block_height <= ${tip}`),
     runes: state.runes,
     tip,
     total,
-    hasCounts,
+    hasCounts: gaps === 0 && (firsts > 0 || isEmpty) && unread <= 0,
   };
 }

@@ -1,5 +1,5 @@
 /** Updates the state with the input and the written blocks, between `begin` and `commit` of a State. */
-import { int, literal, type Store } from '../../duckdb/store.ts';
+import { flag, int, literal, type Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table } from '../../duckdb/table.ts';
 import type { Loaded } from '../../input/loadInput.ts';
 import { RUNES } from '../../input/runesTable.ts';
@@ -63,8 +63,10 @@ export async function updateBlocks(
   await store.run(
     [state.blocks, state.transactions, state.blockRunes].map((table) => `DELETE FROM ${table} WHERE ${isReplaced}`).join('; '),
   );
-  const { counted, times } = await countWritten(kept, written, limits, store);
-  await store.run(`INSERT INTO ${state.blocks} SELECT w.*, "timestamp" FROM ${written} AS w JOIN ${times} USING (block_height);
+  const counted = await countWritten(kept, written, limits, store);
+  // If the records of a block have several timestamps (wrong data), the lowest counts.
+  const times = `SELECT block_height, min("timestamp") AS "timestamp" FROM ${counted} GROUP BY block_height`;
+  await store.run(`INSERT INTO ${state.blocks} SELECT w.*, "timestamp" FROM ${written} AS w JOIN (${times}) USING (block_height);
     INSERT INTO ${state.blockRunes} SELECT * EXCLUDE ("timestamp") FROM ${counted}`);
   await updateRuneCounts(`FROM ${oldCounts} UNION ALL ${asCounts(replacedRunes, 1)}`, state, store);
   const placed = await store.view(
@@ -74,12 +76,12 @@ export async function updateBlocks(
   );
   // An archive has a table of all transactions, so the state needs none.
   if (layout === 'files') await store.run(`INSERT INTO ${state.transactions} SELECT * FROM ${placed}`);
-  const heights = await store.rows(`SELECT block_height FROM ${replaced} ORDER BY block_height`, { block_height: int });
-  const { gone } = await store.row(
-    `SELECT count(*) AS gone FROM ${old.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${written})`,
-    { gone: int },
+  const heights = await store.rows(
+    `SELECT block_height, block_height IN (SELECT block_height FROM ${old.blocks}) AND block_height NOT IN (SELECT block_height FROM ${written}) AS gone
+     FROM ${replaced} ORDER BY block_height`,
+    { block_height: int, gone: flag },
   );
-  const counts = { written: rows.length, gone };
+  const counts = { written: rows.length, gone: heights.filter(({ gone }) => gone).length };
   return { heights: heights.map((row) => row.block_height), counts, written, replaced, old, transactions: placed };
 }
 

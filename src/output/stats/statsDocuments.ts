@@ -3,7 +3,7 @@ import type { ActivityEntry, BlockStats, LatestBlocks, RuneStats, Stats } from '
 import { int, type Store } from '../../duckdb/store.ts';
 import type { TableWith } from '../../duckdb/table.ts';
 import { JSON_TEXT } from '../../engine/render/renderRecordSql.ts';
-import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
+import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
 import type { OwnFile } from '../../site/assets.ts';
@@ -34,19 +34,18 @@ type Charted = { readonly blocks: TableWith<'block_height' | 'timestamp' | 'oper
 /** Returns the path and content of each document. `siteUrl` is the mirror's URL with a final slash, if known. */
 export async function statsDocuments(dialect: Dialect, siteUrl: string | undefined, state: StatsTables, store: Store): Promise<OwnFile[]> {
   await store.run(JSON_TEXT);
-  const { first, last, ...totals } = await store.row(
+  const counts = Object.fromEntries(OPERATIONS.map((name) => [name, int])) as Record<Operation, typeof int>;
+  const { first, last, blocks, transactions, records, ...operations } = await store.row(
     `SELECT coalesce(min(block_height), -1) AS first, coalesce(max(block_height), -1) AS last, count(*) AS blocks,
-       coalesce(sum(transactions), 0)::BIGINT AS transactions, coalesce(sum(records), 0)::BIGINT AS records FROM ${state.blocks}`,
-    { first: int, last: int, blocks: int, transactions: int, records: int },
+       coalesce(sum(transactions), 0)::BIGINT AS transactions, coalesce(sum(records), 0)::BIGINT AS records, ${OPERATION_SUMS.join(', ')} FROM ${state.blocks}`,
+    { first: int, last: int, blocks: int, transactions: int, records: int, ...counts },
   );
-  const counts = Object.fromEntries(OPERATIONS.map((name) => [name, int])) as Record<(typeof OPERATIONS)[number], typeof int>;
-  const operations = await store.row(`SELECT ${OPERATION_SUMS.join(', ')} FROM ${state.blocks}`, counts);
   // Selects names only for the most active runes. Several runes may tie for the last place.
-  const records = `SELECT rune_id, sum(${recordsSql}) AS total FROM ${state.runeCounts} GROUP BY rune_id`;
-  const least = `SELECT min(total) FROM (FROM (${records}) ORDER BY total DESC LIMIT ${MOST_ACTIVE})`;
+  const totals = `SELECT rune_id, sum(${recordsSql}) AS total FROM ${state.runeCounts} GROUP BY rune_id`;
+  const least = `SELECT min(total) FROM (FROM (${totals}) ORDER BY total DESC LIMIT ${MOST_ACTIVE})`;
   const runes = await readObjects<RuneStats>(
     `SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.runeCounts}
-       WHERE rune_id IN (SELECT rune_id FROM (${records}) WHERE total >= (${least})) GROUP BY rune_id)
+       WHERE rune_id IN (SELECT rune_id FROM (${totals}) WHERE total >= (${least})) GROUP BY rune_id)
      ORDER BY ${recordsSql} DESC, ${ID_ORDER} LIMIT ${MOST_ACTIVE}`,
     store,
   );
@@ -55,7 +54,7 @@ export async function statsDocuments(dialect: Dialect, siteUrl: string | undefin
     store,
   );
   const ends = { first: first < 0 ? null : first, last: last < 0 ? null : last };
-  const stats: Stats = { ...ends, ...totals, operations, ...(await readChart(state, store)), runes };
+  const stats: Stats = { ...ends, blocks, transactions, records, operations, ...(await readChart(state, store)), runes };
   const documents = [
     [STATS_PATH, stats],
     [LATEST_PATH, latestOf(latest)],

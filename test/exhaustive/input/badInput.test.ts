@@ -424,7 +424,7 @@ describe('a file that', () => {
     await again.run(`COPY (SELECT ${columns.join(', ')}, 5 AS file_row_number) TO '${folder}/number.parquet'`);
     again.close();
     expect((await refusal({ 'a.parquet': readFileSync(join(folder, 'list.parquet')) })).message).toBe(
-      'in/a.parquet: column name has the type "VARCHAR[]", but its values must be text (VARCHAR)',
+      'in/a.parquet: column name has the type "nested", but its values must be text (VARCHAR)',
     );
     expect((await refusal({ 'a.parquet': readFileSync(join(folder, 'number.parquet')) })).message).toBe(
       'in/a.parquet has a column file_row_number, whose name is reserved',
