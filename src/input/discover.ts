@@ -1,6 +1,6 @@
 /** Finds the input files of the `--input` flags. */
-import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
 import { isIndexName, isRowsName, namesOf } from '../contract/rowsSchemas.ts';
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
@@ -26,7 +26,7 @@ export async function discover(inputs: readonly string[], own: readonly string[]
   const found = new Map<string, InputFile>();
   const ownFolders = own.filter((folder) => existsSync(folder)).map((folder) => realpathSync(folder) + sep);
   for (const input of inputs) {
-    const paths = await expand(input, cwd);
+    const paths = expand(input, cwd);
     const files = paths.map((path) => ({ path, real: realPath(path), name: relative(cwd, path).split(sep).join('/') }));
     const outside = files.filter(({ real }) => !ownFolders.some((folder) => real.startsWith(folder)));
     if (outside.length === 0)
@@ -46,16 +46,16 @@ function realPath(path: string): string {
   }
 }
 
-async function expand(input: string, cwd: string): Promise<string[]> {
+function expand(input: string, cwd: string): string[] {
   const path = resolve(cwd, input);
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) return [path];
-    const files = walk(path);
+    const files = match('**', path, true);
     if (files.length > 0) return files;
     throw noData(`the input folder ${input} has no data files`);
   }
   if (fg.isDynamicPattern(input)) {
-    const files = await match(input.split(sep).join('/'), cwd);
+    const files = match(input.split(sep).join('/'), cwd, false);
     if (files.length > 0) return files;
     throw new InputError(`the input pattern ${input} matches no file`, ['Quote the pattern and check its folder.']);
   }
@@ -73,35 +73,41 @@ export const noData = (message: string): InputError =>
 const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWith('.md') || name.endsWith(CHECKSUM_ENDING);
 
 /** True when a folder exists and has data files. Throws an InputError when it cannot be searched. */
-export const hasDataFiles = (folder: string): boolean => existsSync(folder) && statSync(folder).isDirectory() && walk(folder).length > 0;
+export const hasDataFiles = (folder: string): boolean =>
+  existsSync(folder) && statSync(folder).isDirectory() && match('**', folder, true).length > 0;
+
+/** Maximum number of paths by which a pattern may reach one folder. Circular links give a folder infinitely many. */
+const MOST_PATHS = 100;
 
 /**
- * Lists all files below a folder. Visits each folder once, identified by its real path, so that circular links cause no
- * endless loop. Follows links last. So a file in the folder is listed under its own path, even if links lead to the
- * file.
+ * Lists the files that match a pattern, which is relative to `cwd`. Follows links. With `once`, visits each folder once, so
+ * that circular links cause no endless loop.
  */
-function walk(root: string): string[] {
-  const files: string[] = [];
-  const links: string[] = [];
-  const visited = new Set<string>();
-  const visit = (folder: string) => {
+function match(pattern: string, cwd: string, once: boolean): string[] {
+  const visits = new Map<string, number>();
+  const list = (folder: string): Dirent[] => {
+    const entries = entriesOf(folder);
     const real = realPath(folder);
-    if (visited.has(real)) return;
-    visited.add(real);
-    for (const entry of entriesOf(folder)) {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory() && !entry.name.startsWith('.')) visit(path);
-      else if (!entry.isDirectory() && !isIgnored(entry.name)) (entry.isFile() ? files : links).push(path);
-    }
+    const count = (visits.get(real) ?? 0) + 1;
+    visits.set(real, count);
+    if (once && count > 1) return [];
+    if (count <= MOST_PATHS) return entries;
+    throw new InputError(`the input pattern ${pattern} reaches the folder ${real} by more than ${MOST_PATHS} paths, through links`, [
+      'Remove circular links, or use the folder itself as the input.',
+    ]);
   };
-  visit(root);
-  // Visiting a folder may append to `links` during this loop. A link to anything but a folder is listed as a file
-  // without a check, because realPath rejects broken links later, and stampOf rejects pipes.
-  for (const path of links) {
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) visit(path);
-    else files.push(path);
+  try {
+    const options = {
+      cwd,
+      absolute: true,
+      onlyFiles: false,
+      objectMode: true,
+      fs: { readdirSync: list as unknown as typeof readdirSync },
+    } as const;
+    return fg.globSync(pattern, options).flatMap(({ dirent, name, path }) => (dirent.isDirectory() || isIgnored(name) ? [] : [path]));
+  } catch (error) {
+    throw error instanceof InputError ? error : unsearchable(error);
   }
-  return files;
 }
 
 /**
@@ -110,11 +116,12 @@ function walk(root: string): string[] {
  */
 function entriesOf(folder: string): Dirent[] {
   for (let before: string | undefined; ; ) {
-    const entries = listed(folder);
+    const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    checkNames(folder, entries);
     const named = namedIn(folder, entries);
     const there = new Set(entries.map(({ name }) => name));
     const missing = [...(named ?? [])].find((name) => !there.has(name));
-    if (missing === undefined) return entries.filter(({ name }) => counts(name, named));
+    if (missing === undefined) return entries.filter(({ name }) => named === undefined || !isRowsName(name) || named.has(name));
     // A pull may have replaced the index after the folder was listed, so the folder is listed again.
     const names = [...(named ?? [])].join();
     if (names === before)
@@ -124,19 +131,6 @@ function entriesOf(folder: string): Dirent[] {
     before = names;
   }
 }
-
-function listed(folder: string): Dirent[] {
-  try {
-    const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
-    checkNames(folder, entries);
-    return entries;
-  } catch (error) {
-    throw error instanceof InputError ? error : unsearchable(error);
-  }
-}
-
-const counts = (name: string, named: ReadonlySet<string> | undefined): boolean =>
-  named === undefined || !isRowsName(name) || named.has(name);
 
 /**
  * Returns the names of the files of rows that the indexes in a folder name, undefined without an index. Throws an
@@ -164,47 +158,6 @@ function checkNames(folder: string, entries: readonly Dirent[]): void {
     [isUtf8 ? 'Backslashes in file names are not supported; rename the file.' : 'Rename it, or move it out of the input.'],
   );
 }
-
-/**
- * Maximum number of paths by which a pattern may reach one folder. More paths are an error, because circular links give
- * a folder infinitely many.
- */
-const MOST_PATHS = 100;
-
-/** Lists the files that match a pattern. Follows links. */
-async function match(pattern: string, cwd: string): Promise<string[]> {
-  const paths = new Map<string, number>();
-  const check = (folder: string, entries: readonly Dirent[]) => {
-    checkNames(folder, entries);
-    const real = realPath(folder);
-    const count = (paths.get(real) ?? 0) + 1;
-    paths.set(real, count);
-    if (count > MOST_PATHS)
-      throw new InputError(`the input pattern ${pattern} reaches the folder ${real} by more than ${MOST_PATHS} paths, through links`, [
-        'Remove circular links, or use the folder itself as the input.',
-      ]);
-  };
-  const list: typeof readdir = ((folder: string, options: { withFileTypes: true }, done: Listed) =>
-    readdir(folder, options, (error, entries) => {
-      if (error !== null) return done(error, entries);
-      try {
-        check(folder, entries);
-        done(null, entries);
-      } catch (refusal) {
-        done(refusal as NodeJS.ErrnoException, entries);
-      }
-    })) as typeof readdir;
-  try {
-    const found = await fg.glob(pattern, { cwd, absolute: true, onlyFiles: false, objectMode: true, fs: { readdir: list } });
-    const files = found.filter(({ dirent, path }) => !dirent.isDirectory() && !path.endsWith(CHECKSUM_ENDING)).map(({ path }) => path);
-    const named = new Map([...new Set(files.map(dirname))].map((folder) => [folder, namedIn(folder, listed(folder))]));
-    return files.filter((path) => counts(basename(path), named.get(dirname(path))));
-  } catch (error) {
-    throw error instanceof InputError ? error : unsearchable(error);
-  }
-}
-
-type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[]) => void;
 
 /** Returns the error for a folder that cannot be read: bad input, unless the machine has too many open files. */
 function unsearchable(error: unknown): CliError {
