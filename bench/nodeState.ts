@@ -11,7 +11,6 @@ import { RowFiles } from '../src/pull/node/rowFiles.ts';
 import { STATE_FOLDER, WORK_FOLDER } from '../src/pull/pulledFiles.ts';
 import { commitIndex, EMPTY_INDEX } from '../src/rows/rowsFolder.ts';
 import { nameNumber, nameText } from '../src/runes/name.ts';
-import { NETWORKS } from '../src/runes/networks.ts';
 import { runeIdText } from '../src/runes/runeId.ts';
 import { DiskLedger } from '../src/unspent/diskLedger.ts';
 import { BASE, oldOutput, oldRune } from './nodeChain.ts';
@@ -30,13 +29,12 @@ export async function makeState(folder: string, baseHash: string, outputs: numbe
   const pulled = join(folder, 'pulled');
   mkdirSync(join(pulled, WORK_FOLDER), { recursive: true });
   await makeRunes(pulled, runes, baseHash);
-  const { firstHeight } = NETWORKS.regtest;
-  const ledger = DiskLedger.open({
+  const blocks = Math.ceil(outputs / PER_BLOCK);
+  const ledger = new DiskLedger({
     folder: join(pulled, STATE_FOLDER),
     network: 'regtest',
-    firstHeight,
+    firstHeight: BASE - blocks + 1,
     rowsFrom: BASE + 1,
-    runes: [],
     limits: LIMITS,
   });
   const seconds: number[] = [];
@@ -45,15 +43,13 @@ export async function makeState(folder: string, baseHash: string, outputs: numbe
     await ledger.settle(height);
     seconds.push((performance.now() - begin) / 1000);
   };
-  const blocks = Math.ceil(outputs / PER_BLOCK);
   for (let block = 0; block < blocks; block++) {
     const first = block * PER_BLOCK;
     const created = Array.from({ length: Math.min(PER_BLOCK, outputs - first) }, (_, i) => oldOutput(first + i));
     const mints = new Map(block === 0 ? Array.from({ length: runes }, (_, i) => [oldRune(i), 1 + (i % 1000)]) : []);
     const height = BASE - blocks + 1 + block;
     ledger.apply({ height, hash: height === BASE ? baseHash : '00'.repeat(32) }, { spent: [], created, runes: [], mints });
-    ledger.sync();
-    if (ledger.isJournalLong) await settle(height);
+    if (ledger.isSettleDue) await settle(height);
   }
   await settle(BASE);
   ledger.close();
@@ -94,7 +90,7 @@ async function makeRunes(pulled: string, runes: number, baseHash: string): Promi
       timestamp: 1_700_000_000,
     });
   }
-  await files.endFile({ first: 0, last: BASE });
+  await files.endFile({ first: 0, last: BASE }, BASE + 1);
   const runesFiles = (await files.finished()).flatMap(({ runes: file }) => file ?? []);
   const index = { ...EMPTY_INDEX, tip: { height: BASE, hash: baseHash }, runes: runesFiles };
   commitIndex(pulled, index, join(pulled, WORK_FOLDER, 'index.json'));

@@ -17,15 +17,10 @@ const MB = 1024 * KB;
 /** Limits of builds, pulls and verification. */
 export const LIMITS = /* @__PURE__ */ (() => ({
   /**
-   * Maximum size of a pull's journal (unspent/journal.ts), in bytes. Each pull reads the complete journal. Above this
-   * size, blocks that no reorganisation can replace move to sorted files (unspent/sortedFile.ts).
+   * Maximum size of the changes of blocks in memory (unspent/changeTable.ts), in bytes. Above it, blocks that no
+   * reorganisation can replace move to sorted files (unspent/sortedFile.ts).
    */
-  journalBytes: 128 * MB,
-  /**
-   * Maximum size of the journal records in memory, in bytes. Above it, a pull writes to disk: first the rows of the
-   * blocks, then the journal records.
-   */
-  pendingBytes: 32 * MB,
+  changesBytes: 128 * MB,
   /** Maximum size of a page of a sorted file, in bytes. A look-up reads one page. A longer entry gets its own page. */
   sortedPageBytes: 4 * KB,
   /**

@@ -9,8 +9,10 @@ import { ByteReader, ByteWriter } from './outputBytes.ts';
 
 /** Stored instead of the length of the value. Marks a spent output that is in a sorted file. */
 const SPENT = 0xffffffff;
-/** Marks an output that was created and spent after the newest sorted file. Such entries are not written to files. */
-const GONE = 0xfffffffe;
+/** Added to the length of the value: the output was created and spent after the newest sorted file. */
+const GONE = 0x80000000;
+/** Number of bytes of an entry before its value. */
+const HEAD_BYTES = OUTPOINT_BYTES + 4;
 
 /** A created or spent output. `value` is undefined for a spent output. */
 export interface Change {
@@ -38,12 +40,17 @@ export class ChangeTable {
     return this.#count;
   }
 
+  /** Size of all entries in bytes, which is the offset of the next one. */
+  get size(): number {
+    return this.#data.length;
+  }
+
   /** Returns the value of an output, `'spent'`, or undefined if the table does not have the output. */
   find(bytes: Uint8Array, at: number): ByteReader | 'spent' | undefined {
     const index = this.#slotOf(bytes, at);
     if (this.#tags[index] === 0) return undefined;
-    const end = (this.#slots[index] ?? 0) - 1 + OUTPOINT_BYTES;
-    return this.#data.bytes.readUInt32LE(end) >= GONE ? 'spent' : new ByteReader(this.#data.bytes, end + 4);
+    const entry = (this.#slots[index] ?? 0) - 1;
+    return this.#data.bytes.readUInt32LE(entry + OUTPOINT_BYTES) >= GONE ? 'spent' : new ByteReader(this.#data.bytes, entry + HEAD_BYTES);
   }
 
   /** Adds an output. `value` has the bytes that `writeOutput` writes. */
@@ -51,37 +58,83 @@ export class ChangeTable {
     this.#add(key, at, value, value.length);
   }
 
-  /** Marks an output as spent. The output may be in the table or in a file. */
-  spend(key: Uint8Array, at: number): void {
+  /** Marks an output of a file as spent, or an output of the table. Of the latter, returns the offset. */
+  spend(key: Uint8Array, at: number): number | undefined {
     const slot = this.#slots[this.#slotOf(key, at)] ?? 0;
-    if (slot === 0) this.#add(key, at, undefined, SPENT);
-    else this.#data.bytes.writeUInt32LE(GONE, slot - 1 + OUTPOINT_BYTES);
+    if (slot === 0) {
+      this.#add(key, at, undefined, SPENT);
+      return undefined;
+    }
+    this.#setLength(slot - 1, this.#lengthAt(slot - 1) + GONE);
+    return slot - 1;
   }
 
-  /** Yields all changes, ascending by key. */
-  *sorted(): Generator<Change> {
+  /** Undoes the newest changes: the entries from an offset on, and spending of the entries at `gone`. */
+  rewind(size: number, gone: Iterable<number>): void {
+    for (const entry of gone) this.#setLength(entry, this.#lengthAt(entry));
+    this.#data.length = size;
+    this.#place(this.#slots.length);
+  }
+
+  /**
+   * Adds the changes of a block to a newer table: its entries from `from` to `to`, and the entries at `gone`, which it spent.
+   * Returns the offsets of spent entries in that table.
+   */
+  copyTo(table: ChangeTable, from: number, to: number, gone: readonly number[]): number[] {
+    const data = this.#data.bytes;
+    for (let at = from; at < to; at = this.#after(at))
+      if (data.readUInt32LE(at + OUTPOINT_BYTES) === SPENT) table.spend(data, at);
+      else table.create(data, at, this.#valueAt(at));
+    return gone.flatMap((at) => table.spend(data, at) ?? []);
+  }
+
+  /** Yields the changes of the entries below an offset, ascending by key, as if the entries at `unspent` were not spent. */
+  *sorted(size = this.size, unspent: ReadonlySet<number> = new Set()): Generator<Change> {
     const data = this.#data.bytes;
     for (const slot of sortByKey(this.#slots, this.#count, data)) {
       const at = slot - 1;
       const length = data.readUInt32LE(at + OUTPOINT_BYTES);
-      if (length === GONE) continue;
-      const from = at + OUTPOINT_BYTES + 4;
-      yield { bytes: lend(data), at, value: length === SPENT ? undefined : lend(data, from, from + length) };
+      if (at >= size || (length >= GONE && length !== SPENT && !unspent.has(at))) continue;
+      yield { bytes: lend(data), at, value: length === SPENT ? undefined : this.#valueAt(at) };
     }
   }
 
   #add(key: Uint8Array, at: number, value: LentBytes | undefined, length: number): void {
-    if (2 * (this.#count + 1) > this.#slots.length) this.#grow();
-    const index = this.#slotOf(key, at);
-    if (this.#data.length >= 2 ** 32 - 1) throw new Error('the changes since the newest sorted file exceed 4 GiB');
-    if (this.#slots[index] !== 0) throw new Error('an outpoint was created twice');
-    this.#slots[index] = this.#data.length + 1;
-    this.#tags[index] = tagOf(hash(key, at, this.#seed));
-    this.#count++;
+    if (2 * (this.#count + 1) > this.#slots.length) this.#place(2 * this.#slots.length);
     const data = this.#data;
+    if (data.length >= 2 ** 32 - 1) throw new Error('the changes since the newest sorted file exceed 4 GiB');
+    const index = this.#slotOf(key, at);
+    if (this.#slots[index] !== 0) throw new Error('an outpoint was created twice');
+    const entry = data.length;
     data.put(key, at, at + OUTPOINT_BYTES);
     data.uint32(length);
     if (value) data.put(value);
+    this.#use(index, entry);
+  }
+
+  #use(index: number, entry: number): void {
+    this.#slots[index] = entry + 1;
+    this.#tags[index] = tagOf(hash(this.#data.bytes, entry, this.#seed));
+    this.#count++;
+  }
+
+  /** Length of the value of a created output. */
+  #lengthAt(entry: number): number {
+    return this.#data.bytes.readUInt32LE(entry + OUTPOINT_BYTES) % GONE;
+  }
+
+  #setLength(entry: number, length: number): void {
+    this.#data.bytes.writeUInt32LE(length, entry + OUTPOINT_BYTES);
+  }
+
+  #valueAt(entry: number): LentBytes {
+    return lend(this.#data.bytes, entry + HEAD_BYTES, entry + HEAD_BYTES + this.#lengthAt(entry));
+  }
+
+  /** Offset of the entry after the one at an offset. */
+  #after(entry: number): number {
+    const isSpent = this.#data.bytes.readUInt32LE(entry + OUTPOINT_BYTES) === SPENT;
+    return entry + HEAD_BYTES + (isSpent ? 0 : this.#lengthAt(entry));
   }
 
   /** Returns the index of the slot that has the key, or of the free slot for it. */
@@ -97,16 +150,12 @@ export class ChangeTable {
     }
   }
 
-  #grow(): void {
-    const [slots, data] = [this.#slots, this.#data.bytes];
-    this.#slots = new Uint32Array(2 * slots.length);
-    this.#tags = new Uint8Array(2 * slots.length);
-    for (const slot of slots) {
-      if (slot === 0) continue;
-      const index = this.#slotOf(data, slot - 1);
-      this.#slots[index] = slot;
-      this.#tags[index] = tagOf(hash(data, slot - 1, this.#seed));
-    }
+  /** Gives each entry a slot, of `slots` in all. */
+  #place(slots: number): void {
+    this.#slots = new Uint32Array(slots);
+    this.#tags = new Uint8Array(slots);
+    this.#count = 0;
+    for (let entry = 0; entry < this.size; entry = this.#after(entry)) this.#use(this.#slotOf(this.#data.bytes, entry), entry);
   }
 }
 

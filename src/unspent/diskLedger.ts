@@ -1,53 +1,50 @@
 /**
- * Ledger of a pull from a node, on disk: unspent outputs with runes, and mints, as of the last indexed block.
+ * Ledger of a pull from a node: unspent outputs with runes, and mints.
  *
- *     state.json                     names the other files, so new files take effect when it is replaced
+ *     state.json                     the last settled block, the mints, and the names of the other files
  *     outputs-840000-851199.sorted   outputs that these blocks created or spent (sortedFile.ts)
- *     mints-851199.txt               mints of each rune up to this block
- *     journal-851199.log             changes of each later block (journal.ts)
  *
- * Only settled blocks, which no reorganisation can replace, move from the journal to sorted files. Sorted files of
- * similar size are merged, so that a look-up searches only a few files. The caller stores the runes, not the ledger.
+ * On disk are settled blocks only. The changes of later blocks are in memory: after a start, the caller applies these
+ * blocks again from their rows. Sorted files of similar size are merged, so that a look-up searches only a few files. The
+ * caller stores the runes, not the ledger.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { hex64, misfitOf } from '../contract/schemas.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
-import { syncFile, syncFolder } from '../disk/sync.ts';
+import { syncFolder } from '../disk/sync.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
-import { blockOf, type RuneId, runeId, runeIdText } from '../runes/runeId.ts';
+import { lend } from '../runes/bytes.ts';
+import { blockOf, type RuneId } from '../runes/runeId.ts';
 import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedger.ts';
-import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { type Change, ChangeTable } from './changeTable.ts';
-import { Journal } from './journal.ts';
-import { readOutput } from './outputBytes.ts';
-import { checksum, DamagedStateError, OtherFormatError } from './readChecked.ts';
+import { ByteWriter, readOutput, writeOutput } from './outputBytes.ts';
+import { DamagedStateError } from './readChecked.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
-/** Version of the files' format. Up to format 2, rows could have wrong senders after blocks moved to sorted files. */
-const FORMAT = 3;
+const FORMAT = 4;
 const STATE_FILE = 'state.json';
 
 /** File of outputs that a pull has not compared with its node yet (pull/node/checkOutputs.ts). */
 export const UNCHECKED_FILE = 'unchecked.txt';
 
-const stateFile = z.strictObject({
-  format: z.literal(FORMAT),
+const ledgerState = z.strictObject({
   network: z.string(),
-  /** First height whose rows are written. */
+  /** First height whose rows are kept. */
   rows_from: z.int().min(0),
-  /** Height and hash of the last block in the sorted files. The hash is missing until the first blocks move there. */
+  /** Height and hash of the last block in the sorted files. The hash is missing until the first blocks settle. */
   base: z.int().min(-1),
   base_hash: hex64.optional(),
   outputs: z.array(z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/)),
-  mints: z
-    .string()
-    .regex(/^mints-[0-9]+\.txt$/)
-    .optional(),
-  journal: z.string().regex(/^journal-(?:none|[0-9]+)\.log$/),
+  /** Mints up to this block, `<number of the rune's id>:<count>`, separated by spaces. */
+  mints: z.string(),
 });
+type LedgerState = z.infer<typeof ledgerState>;
+
+const stateFile = z.strictObject({ format: z.literal(FORMAT), sha256: hex64, state: ledgerState });
 type StateFile = z.infer<typeof stateFile>;
 
 /** Fields of a rune that are needed to index later blocks. */
@@ -59,19 +56,31 @@ export interface KnownRune {
   readonly terms: Mintable['terms'];
 }
 
-export interface LedgerOptions {
+/** Block in memory. The hash is unknown after a kill if the block has no rows. */
+export interface IndexedBlock {
+  readonly height: number;
+  /** Hash as Bitcoin displays it. */
+  readonly hash: string | undefined;
+}
+
+/** Changes of a block in memory. */
+interface AppliedBlock extends IndexedBlock {
+  /** Size of the table after this block. */
+  readonly end: number;
+  /** Entries of earlier blocks in the table that this block spent. */
+  readonly gone: readonly number[];
+  readonly mints: ReadonlyMap<RuneId, number>;
+}
+
+interface LedgerOptions {
   readonly folder: string;
   readonly network: string;
   /** First height of runes on this network. */
   readonly firstHeight: number;
   /** First height whose rows are written. Used only for a new ledger. */
   readonly rowsFrom: number;
-  /** Ascending by number. Runes of blocks above the ledger's last block are ignored. */
-  readonly runes: Iterable<KnownRune>;
-  readonly limits: LedgerLimits;
+  readonly limits: Pick<WorkLimits, 'changesBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 }
-
-type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 
 /** Ledger after a settled block. */
 interface SettledLedger {
@@ -91,26 +100,13 @@ interface SettledLedger {
  * Writes a ledger as if all blocks up to a height had been read and settled. Returns the last step, which writes
  * `state.json` and so replaces the ledger that the folder had.
  */
-export async function settledLedger({
-  folder,
-  network,
-  rowsFrom,
-  height,
-  hash,
-  outputs,
-  most,
-  mints,
-  limits,
-}: SettledLedger): Promise<() => void> {
+export async function settledLedger(settled: SettledLedger): Promise<() => void> {
+  const { folder, network, rowsFrom, height, hash, outputs, most, mints, limits } = settled;
   mkdirSync(folder, { recursive: true });
   const name = `outputs-0-${height}.sorted`;
   await writeSortedFile(join(folder, name), outputs, most, limits);
-  writeMints(join(folder, `mints-${height}.txt`), mints);
-  const journal = `journal-${height}.log`;
-  Journal.create(join(folder, journal)).close();
-  syncFolder(folder);
-  const files = { outputs: [name], mints: `mints-${height}.txt`, journal };
-  return () => writeState(folder, { format: FORMAT, network, rows_from: rowsFrom, base: height, base_hash: hash, ...files });
+  const state = { network, rows_from: rowsFrom, base: height, base_hash: hash, outputs: [name], mints: mintsText(mints) };
+  return () => writeState(folder, state);
 }
 
 /** Removes the state of a folder, so that it has no ledger. */
@@ -118,59 +114,50 @@ export const removeState = (folder: string): void => rmSync(join(folder, STATE_F
 
 export class DiskLedger implements Ledger {
   readonly #folder: string;
-  #state: StateFile;
-  readonly #files: SortedFile[] = [];
+  readonly #limits: LedgerOptions['limits'];
+  #state: LedgerState;
+  #files: SortedFile[] = [];
+  /** Blocks above `base`, by ascending height without gaps, with their changes in the table. */
+  #blocks: AppliedBlock[] = [];
   #table = new ChangeTable();
-  #mints = new Map<RuneId, number>();
-  #journal: Journal;
+  readonly #mints: Map<RuneId, number>;
   readonly #runes = new Map<RuneId, KnownRune>();
   readonly #names = new Set<bigint>();
-  readonly #limits: LedgerLimits;
+  readonly #value = new ByteWriter();
 
-  /** Opens the ledger of a folder, or creates one. Throws a DamagedStateError if a file is missing or damaged. */
-  static open(options: LedgerOptions): DiskLedger {
-    try {
-      return new DiskLedger(options);
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
-      throw new DamagedStateError(messageOf(error));
-    }
-  }
-
-  private constructor({ folder, network, firstHeight, rowsFrom, runes, limits }: LedgerOptions) {
+  /** Opens the settled ledger of a folder, or an empty one. Throws a DamagedStateError if a file is missing or damaged. */
+  constructor({ folder, network, firstHeight, rowsFrom, limits }: LedgerOptions) {
     this.#folder = folder;
     this.#limits = limits;
     const found = readState(folder);
+    this.#state = found ?? { network, rows_from: rowsFrom, base: firstHeight - 1, outputs: [], mints: '' };
     if (found) {
-      this.#state = found;
+      removeOthers(folder, found);
     } else {
       mkdirSync(folder, { recursive: true });
-      this.#state = { format: FORMAT, network, rows_from: rowsFrom, base: firstHeight - 1, outputs: [], journal: 'journal-none.log' };
-      Journal.create(join(folder, this.#state.journal)).close();
       writeState(folder, this.#state);
     }
-    removeOthers(folder, this.#state);
-    this.#journal = this.#load();
-    for (const rune of runes) if (rune.height <= this.height) this.#addRune(rune);
+    this.#files = this.#open(this.#state.outputs);
+    this.#mints = new Map(this.#state.mints.match(/[0-9:]+/g)?.map((text) => text.split(':').map(Number) as [RuneId, number]));
   }
 
   get height(): number {
-    return this.#journal.blocks.at(-1)?.height ?? this.#state.base;
+    return this.base + this.#blocks.length;
   }
 
   /** Hash of the last block, undefined if there is none. */
   get hash(): string | undefined {
-    return this.#journal.blocks.at(-1)?.hash ?? this.#state.base_hash;
+    return this.hashAt(this.height);
   }
 
-  /** Height of the last block in sorted files. `rewind` cannot remove it. */
+  /** Height of the last settled block. `rewind` cannot remove it. */
   get base(): number {
     return this.#state.base;
   }
 
-  /** Returns the hash of the block at a height. Undefined below `base`, above the last block, and before any block. */
+  /** Returns the hash of the block at a height. Undefined if it is unknown, as of all blocks below `base`. */
   hashAt(height: number): string | undefined {
-    return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
+    return height === this.base ? this.#state.base_hash : this.#blocks[height - this.base - 1]?.hash;
   }
 
   get network(): string {
@@ -182,9 +169,11 @@ export class DiskLedger implements Ledger {
     return this.#state.rows_from;
   }
 
-  /** Raises the first height whose rows are kept. */
+  /** Raises the first height whose rows are kept, but not above the rows that a start needs. */
   keepRowsFrom(height: number): void {
-    this.#state = { ...this.#state, rows_from: height };
+    const rows_from = Math.min(height, this.base + 1);
+    if (rows_from <= this.rowsFrom) return;
+    this.#state = { ...this.#state, rows_from };
     writeState(this.#folder, this.#state);
   }
 
@@ -207,91 +196,82 @@ export class DiskLedger implements Ledger {
     return this.#names.has(name);
   }
 
-  /** Adds the next block in memory. `sync` writes the block to disk. */
-  apply(block: IndexedBlock, changes: Changes): void {
-    for (const { id, name, terms } of changes.runes) this.#addRune({ id, name, terms, height: block.height });
-    const record = blockRecord(block, changes);
-    this.#journal.append(block, record);
-    readRecord(record, adding(this.#table, this.#mints));
+  /** Adds a rune of a block up to the last one, or of one that `apply` adds next. */
+  addRune({ id, name, height, terms }: KnownRune): void {
+    this.#runes.set(id, { id, name, height, terms });
+    this.#names.add(name);
   }
 
-  sync(): void {
-    this.#journal.sync();
+  /** Adds the next block. */
+  apply({ height, hash }: IndexedBlock, { spent, created, runes, mints }: Changes): void {
+    for (const rune of runes) this.addRune({ ...rune, height });
+    const gone = spent.flatMap((key) => this.#table.spend(key, 0) ?? []);
+    for (const output of created) {
+      this.#value.clear();
+      writeOutput(this.#value, output);
+      this.#table.create(output.outpoint, 0, lend(this.#value.view()));
+    }
+    const minted = new Map([...runes.filter((rune) => rune.mints > 0).map(({ id, mints: count }) => [id, count] as const), ...mints]);
+    for (const [rune, count] of minted) this.#mints.set(rune, (this.#mints.get(rune) ?? 0) + count);
+    this.#blocks.push({ height, hash, end: this.#table.size, gone, mints: minted });
   }
 
   /** Removes all blocks above a height. Throws an Error for a height below `base`. */
   rewind(height: number): void {
-    if (height < this.base) throw new Error(`cannot remove blocks above ${height}: the journal begins after block ${this.base}`);
-    this.#journal.cut(height);
-    this.#journal.sync();
-    this.#journal.close();
+    if (height < this.base) throw new Error(`cannot remove blocks above ${height}: block ${this.base} is settled`);
+    const removed = this.#blocks.splice(height - this.base);
+    this.#table.rewind(
+      this.#blocks.at(-1)?.end ?? 0,
+      removed.flatMap(({ gone }) => gone),
+    );
+    subtractMints(this.#mints, removed);
     for (const { id, name, height: made } of [...this.#runes.values()]) {
       if (made <= height) continue;
       this.#runes.delete(id);
       this.#names.delete(name);
     }
-    this.#journal = this.#load();
   }
 
-  /** True if the journal entries that are not on disk yet take so much memory that `sync` is due. */
-  get isSyncDue(): boolean {
-    return exceeds(this.#limits, 'pendingBytes', this.#journal.pendingBytes);
+  /** True if the changes in memory are so many that blocks must settle. */
+  get isSettleDue(): boolean {
+    return exceeds(this.#limits, 'changesBytes', this.#table.size);
   }
 
-  /** True if the journal is so long that pulls start slowly, because each pull reads it completely. */
-  get isJournalLong(): boolean {
-    return exceeds(this.#limits, 'journalBytes', this.#journal.size);
-  }
-
-  /** Moves the blocks up to a height from the journal to sorted files. */
+  /** Moves the blocks up to a height, whose hash must be known, from memory to sorted files. */
   async settle(height: number): Promise<void> {
-    this.sync();
-    const base = this.#journal.blocks.filter((block) => block.height <= height).at(-1);
-    if (base === undefined) return;
-    const last = base.height;
-    const folder = this.#folder;
-    let [table, mints] = [this.#table, this.#mints];
-    if (last < this.height) {
-      [table, mints] = [new ChangeTable(), this.#baseMints()];
-      const target = adding(table, mints);
-      for (const { block, record } of this.#journal.records()) if (block.height <= last) readRecord(record, target);
-    }
-    const newest = `outputs-${this.base + 1}-${last}.sorted`;
-    await writeSortedFile(join(folder, newest), [table.sorted()], table.count, this.#limits);
-    const state: StateFile = {
-      ...this.#state,
-      base: last,
-      base_hash: base.hash,
-      outputs: await this.#merge([...this.#state.outputs, newest], last),
-      mints: `mints-${last}.txt`,
-      journal: `journal-${last}.log`,
-    };
-    writeMints(join(folder, `mints-${last}.txt`), mints);
-    const journal = Journal.create(join(folder, state.journal));
-    try {
-      for (const { block, record } of this.#journal.records()) if (block.height > last) journal.append(block, record);
-      journal.sync();
-    } finally {
-      journal.close();
-    }
-    syncFolder(folder);
-    writeState(folder, state);
-    this.#journal.close();
-    this.#state = state;
-    this.#journal = this.#load();
-    removeOthers(folder, state);
+    const { base } = this;
+    const hash = this.hashAt(height);
+    const end = this.#blocks[height - base - 1]?.end;
+    if (end === undefined || hash === undefined) return;
+    const later = this.#blocks.slice(height - base);
+    const newest = `outputs-${base + 1}-${height}.sorted`;
+    const unspent = new Set(later.flatMap(({ gone }) => gone));
+    await writeSortedFile(join(this.#folder, newest), [this.#table.sorted(end, unspent)], this.#table.count, this.#limits);
+    const outputs = await this.#merge([...this.#state.outputs, newest], height);
+    const mints = new Map(this.#mints);
+    subtractMints(mints, later);
+    const state: LedgerState = { ...this.#state, base: height, base_hash: hash, outputs, mints: mintsText(mints) };
+    writeState(this.#folder, state);
+    const files = this.#open(outputs);
+    this.close();
+    [this.#state, this.#files] = [state, files];
+    const [table, before] = [this.#table, end];
+    this.#table = new ChangeTable();
+    this.#blocks = later.map((block, i) => {
+      const gone = table.copyTo(this.#table, later[i - 1]?.end ?? before, block.end, block.gone);
+      return { ...block, gone, end: this.#table.size };
+    });
+    removeOthers(this.#folder, state);
   }
 
   close(): void {
-    this.#journal.close();
     for (const file of this.#files) file.close();
   }
 
   /** Merges the newest file with older files that are not much larger. Returns the names of all files afterwards. */
   async #merge(names: readonly string[], last: number): Promise<string[]> {
-    const files: SortedFile[] = [];
+    const files = this.#open(names);
     try {
-      for (const name of names) files.push(new SortedFile(join(this.#folder, name)));
       let first = files.length - 1;
       let bytes = files[first]?.size ?? 0;
       for (; first > 0 && (files[first - 1]?.size ?? 0) < this.#limits.mergeBelow * bytes; first--) bytes += files[first - 1]?.size ?? 0;
@@ -308,80 +288,49 @@ export class DiskLedger implements Ledger {
     }
   }
 
-  /** Opens the files of the state. Computes the table and the mints from the journal. */
-  #load(): Journal {
-    for (const file of this.#files.splice(0)) file.close();
+  #open(names: readonly string[]): SortedFile[] {
+    const files: SortedFile[] = [];
     try {
-      for (const name of this.#state.outputs) this.#files.push(new SortedFile(join(this.#folder, name)));
-      this.#table = new ChangeTable();
-      this.#mints = this.#baseMints();
-      const target = adding(this.#table, this.#mints);
-      return Journal.open(join(this.#folder, this.#state.journal), (record) => readRecord(record, target));
+      for (const name of names) files.push(new SortedFile(join(this.#folder, name)));
+      return files;
     } catch (error) {
-      for (const file of this.#files.splice(0)) file.close();
-      throw error;
+      for (const file of files) file.close();
+      throw codeOf(error) === 'ENOENT' ? new DamagedStateError(messageOf(error)) : error;
     }
-  }
-
-  #baseMints(): Map<RuneId, number> {
-    return this.#state.mints === undefined ? new Map() : readMints(join(this.#folder, this.#state.mints));
-  }
-
-  #addRune(rune: KnownRune): void {
-    this.#runes.set(rune.id, rune);
-    this.#names.add(rune.name);
   }
 }
 
-/** Returns a target that adds the changes of journal entries to `table` and `mints`. */
-const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget => ({
-  spend: (key, at) => table.spend(key, at),
-  create: (key, at, value) => table.create(key, at, value),
-  mint: (rune, count) => mints.set(rune, (mints.get(rune) ?? 0) + count),
-});
+function subtractMints(mints: Map<RuneId, number>, blocks: readonly AppliedBlock[]): void {
+  for (const block of blocks) for (const [rune, count] of block.mints) mints.set(rune, (mints.get(rune) ?? 0) - count);
+}
 
-/**
- * Reads the state of the ledger in a folder. Returns undefined if there is none. Throws an OtherFormatError for the
- * state of another version, and a DamagedStateError for a damaged state.
- */
-export function readState(folder: string): StateFile | undefined {
+const mintsText = (mints: ReadonlyMap<RuneId, number>): string =>
+  [...mints].flatMap(([rune, count]) => (count === 0 ? [] : `${rune}:${count}`)).join(' ');
+
+const sha256Of = (state: unknown): string => createHash('sha256').update(JSON.stringify(state)).digest('hex');
+
+/** Reads the state of the ledger in a folder, undefined if there is none. Throws a DamagedStateError. */
+export function readState(folder: string): LedgerState | undefined {
   const path = join(folder, STATE_FILE);
   if (!existsSync(path)) return undefined;
   try {
-    const state = JSON.parse(readFileSync(path, 'utf8')) as unknown;
-    const { format } = z.looseObject({ format: z.int() }).parse(state);
-    if (format < FORMAT) throw new OtherFormatError(`${folder} has format ${format}, and rows pulled with it may name wrong senders`);
-    if (format > FORMAT) throw new OtherFormatError(`${folder} has format ${format} of a newer version; this version knows ${FORMAT}`);
-    return stateFile.parse(state);
+    const file: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    const { state, sha256 } = stateFile.parse(file);
+    if (sha256 === sha256Of((file as StateFile).state)) return state;
   } catch (error) {
-    if (error instanceof OtherFormatError) throw error;
     throw new DamagedStateError(`${path} cannot be read: ${error instanceof z.ZodError ? misfitOf(error) : messageOf(error)}`);
   }
+  throw new DamagedStateError(`${path} is damaged`);
 }
 
-const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
+/** Replaces the state, after a sync of the folder: the names of its files must be on the disk before it. */
+function writeState(folder: string, state: LedgerState): void {
+  syncFolder(folder);
+  replaceDurably(join(folder, STATE_FILE), JSON.stringify({ format: FORMAT, sha256: sha256Of(state), state } satisfies StateFile));
+}
 
 /** Removes the files that the state does not name: outdated files, and files of a killed pull. */
-function removeOthers(folder: string, { outputs, mints, journal }: StateFile): void {
-  const own = new Set([STATE_FILE, UNCHECKED_FILE, ...outputs, mints, journal]);
+function removeOthers(folder: string, { outputs }: LedgerState): void {
+  const own = new Set([STATE_FILE, UNCHECKED_FILE, ...outputs]);
   for (const name of readdirSync(folder)) if (!own.has(name)) rmSync(join(folder, name), { recursive: true });
-}
-
-/** Writes one line per rune. The first line is a checksum. */
-function writeMints(path: string, mints: ReadonlyMap<RuneId, number>): void {
-  const lines = [...mints].map(([rune, count]) => `${runeIdText(rune)} ${count}\n`).join('');
-  writeFileSync(path, `${checksum(Buffer.from(lines))}\n${lines}`);
-  syncFile(path);
-}
-
-function readMints(path: string): Map<RuneId, number> {
-  const text = readFileSync(path, 'utf8');
-  const end = text.indexOf('\n') + 1;
-  if (text.slice(0, end) !== `${checksum(Buffer.from(text.slice(end)))}\n`) throw new DamagedStateError(`${path} is damaged`);
-  const mints = new Map<RuneId, number>();
-  for (const line of text.slice(end).split('\n')) {
-    const [block, tx, count] = line.split(/[: ]/).map(Number);
-    if (block !== undefined && tx !== undefined && count !== undefined) mints.set(runeId(block, tx), count);
-  }
-  return mints;
 }

@@ -5,9 +5,6 @@ import { readSync } from 'node:fs';
 /** Thrown if a file of the state is missing or does not have the content that was written. */
 export class DamagedStateError extends Error {}
 
-/** Thrown if the state has the format of another version of this program. */
-export class OtherFormatError extends Error {}
-
 /** Returns the first 8 bytes of the SHA-256 of all parts together, as an integer. */
 export const checksum = (...parts: readonly Uint8Array[]): bigint => {
   const hash = createHash('sha256');

@@ -23,8 +23,7 @@ export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') 
 
 /** Limits that a short chain crosses, some of them a thousand times. */
 export const TINY = {
-  journalBytes: 1024,
-  pendingBytes: 1024,
+  changesBytes: 1024,
   sortedPageBytes: 200,
   blocksPerCommit: 2,
   blocksBeforeThread: 30,
@@ -89,7 +88,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   server: ['batchRecords', 'segmentBlocks', 'tableLevels', 'sortedAtOnce', 'readWhole', 'smallFile', 'nearBytes', ...SERVED],
   activityLists: ['batchRecords', 'sortedAtOnce', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
-  nodeKill: ['journalBytes', 'runesPerText'],
+  nodeKill: ['changesBytes', 'runesPerText'],
 };
 
 /**
@@ -97,7 +96,6 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
  * this test.
  */
 export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [file: string, text: string]>>> = {
-  pendingBytes: ['exhaustive/project/tinyLimits', "'pendingBytes'"],
   sortedPageBytes: ['exhaustive/project/tinyLimits', "'sortedPageBytes'"],
   mergeBelow: ['exhaustive/project/tinyLimits', "'mergeBelow'"],
   blocksBeforeThread: ['exhaustive/pull/coreNode', 'blocksBeforeThread'],

@@ -2,7 +2,7 @@
 import { InputError } from '../../errors.ts';
 import { lost } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
-import { DamagedStateError, OtherFormatError } from '../../unspent/readChecked.ts';
+import { DamagedStateError } from '../../unspent/readChecked.ts';
 import { explained } from '../pulledFiles.ts';
 import type { WantedBlocks } from '../pullOptions.ts';
 import type { ChainInfo } from './coreNode.ts';
@@ -10,16 +10,23 @@ import type { ChainInfo } from './coreNode.ts';
 /** Returns the first height to pull for the last `last` blocks, rounded down to the first height of a file. */
 export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
+interface Wanting {
+  /** First height with rows in the folder, undefined for a new one. */
+  readonly found: number | undefined;
+  readonly firstHeight: number;
+  readonly tip: number;
+  readonly confirmations: number;
+  readonly folder: string;
+}
+
 /**
  * Returns the first height whose rows the folder has after this pull. If an earlier pull wrote rows, this is the first
  * height of these rows. Throws an InputError if `from` is a lower height.
  */
-export function firstWanted(
-  { from }: WantedBlocks,
-  { found, firstHeight, tip, folder }: { found: number | undefined; firstHeight: number; tip: number; folder: string },
-): number {
+export function firstWanted({ from }: WantedBlocks, { found, firstHeight, tip, confirmations, folder }: Wanting): number {
   if (from === undefined) return found ?? firstHeight;
-  const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
+  // Blocks that are not settled need rows, or else the next pull reads them again.
+  const asked = Math.max(typeof from === 'number' ? from : lastBlocks(Math.max(from.last, confirmations + 1), tip), firstHeight);
   // If the last N blocks are wanted (`from` is an object), a height below `found` is no error. The node may have fallen
   // behind, so that its last N blocks begin at a lower height.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
@@ -36,11 +43,5 @@ export function checkNetwork(found: string | undefined, chain: ChainInfo, node: 
 }
 
 /** Converts errors of the ledger's files, and system errors, to errors with advice. Returns other errors unchanged. */
-export function withAdvice(error: unknown, folder: string): unknown {
-  if (error instanceof DamagedStateError) return lost(error.message, folder);
-  if (error instanceof OtherFormatError)
-    return new InputError(error.message, [
-      `Remove ${folder} and pull again: the pull reads all blocks anew. Or use the version of this program that wrote it.`,
-    ]);
-  return explained(folder, error);
-}
+export const withAdvice = (error: unknown, folder: string): unknown =>
+  error instanceof DamagedStateError ? lost(error.message, folder) : explained(folder, error);

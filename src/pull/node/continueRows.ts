@@ -2,8 +2,8 @@
  * Makes the ledger of a pull from the rows in the folder `pulled`: those of a mirror, which the node then continues, or
  * those of a pull that lost its ledger. The rows of a block say which outputs it makes (`receive`) and spends (`spent`).
  *
- * The ledger ends with the last hundred of settled blocks (`confirmations`). The next step of the pull removes the rows
- * above it and reads these blocks from the node, so a fork among them needs no other care.
+ * The ledger ends with the last hundred of settled blocks (`confirmations`). Rows above it are removed and their blocks
+ * read from the node, so a fork among them needs no other care.
  */
 import { join } from 'node:path';
 import { attempt } from '../../attempt.ts';
@@ -16,12 +16,11 @@ import { rowParts } from '../../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../../duckdb/store.ts';
 import { InputError } from '../../errors.ts';
 import type { Limits } from '../../limits.ts';
-import { checkFile, commitIndex, lost, readIndex, wholeUpTo } from '../../rows/rowsFolder.ts';
+import { checkFile, commitIndex, readIndex, wholeUpTo } from '../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
-import { scriptOfAddress } from '../../runes/address.ts';
 import { lend } from '../../runes/bytes.ts';
 import type { Network } from '../../runes/networks.ts';
-import { type RuneId, runeId } from '../../runes/runeId.ts';
+import type { RuneId } from '../../runes/runeId.ts';
 import type { Change } from '../../unspent/changeTable.ts';
 import { settledLedger } from '../../unspent/diskLedger.ts';
 import { ByteWriter, writeOutput } from '../../unspent/outputBytes.ts';
@@ -29,7 +28,8 @@ import { STATE_FOLDER, workFile } from '../pulledFiles.ts';
 import { checkNetwork } from './checkFolder.ts';
 import { type Check, ChosenOutputs } from './checkOutputs.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
-import { hash256 } from './hash256.ts';
+import { indexUpTo } from './nodeFolder.ts';
+import { idOf, outputOf } from './replayRows.ts';
 import type { RowFiles } from './rowFiles.ts';
 
 /** Number of blocks whose headers are in memory at once. */
@@ -63,7 +63,7 @@ const firstRun = ({ sources }: FolderIndex): readonly [first: number, last: numb
   joinRuns(sources.flatMap(({ blocks }) => blocks))[0] ?? [0, -1];
 
 /**
- * Makes the ledger. Changes nothing in a folder without settled rows, so that the pull reads all blocks. Throws an
+ * Makes the ledger. Removes the rows of a folder without settled blocks, so that the pull reads all of them. Throws an
  * InputError, before it changes anything, for rows that the node cannot continue.
  */
 export async function continueRows(
@@ -77,7 +77,8 @@ export async function continueRows(
   checkContinuable(folder, index, network);
   checkNetwork(index.network, chain, node.name, folder);
   const [, top] = firstRun(index);
-  const height = wholeUpTo({ files: index.files, runes: [] }, hundredOf(top - confirmations + 1).first - 1);
+  const newest = Math.min(top, Math.max(top, chain.blocks) - confirmations);
+  const height = wholeUpTo({ files: index.files, runes: [] }, hundredOf(newest + 1).first - 1);
   const settled = index.files.filter(({ last }) => last <= height);
   if (settled.length === 0) return;
   if (chain.blocks < height)
@@ -102,18 +103,19 @@ export async function continueRows(
   const paths = settled.map((file) => join(folder, rowsName('files', file)));
   const state = join(folder, STATE_FOLDER);
   const chosen = new ChosenOutputs(state, check, limits);
+  const end = { height, hash: (await node.hashAt(height)) ?? '', network: chain.network, rowsFrom: network.firstHeight };
   const commit = await settledLedger({
-    ...{ folder: state, network: chain.network, rowsFrom: network.firstHeight, height, limits },
-    hash: (await node.hashAt(height)) ?? '',
+    ...{ ...end, folder: state, limits },
     outputs: unspentIn(paths, { network, folder, chosen, limits }, store),
     most: await store.number(`SELECT count(*) AS number FROM ${readFiles('parquet', paths)} WHERE operation = 'receive'`),
     mints: await mintsIn(paths, store),
   });
   chosen.end();
-  // A mirror may have all runes in one file, which cannot be cut at a block. A kill before the commit does no harm, because
-  // this changes no rune.
-  if (index.runes.some(({ first, last }) => last > hundredOf(first).last))
-    commitIndex(folder, { ...index, runes: await rows.divideRunes(index.runes) }, workFile(folder, '.json'));
+  // A mirror may have all runes in one file, which cannot be cut at a block.
+  const isDivided = index.runes.every(({ first, last }) => last <= hundredOf(first).last);
+  const runes = isDivided ? index.runes : await rows.divideRunes(index.runes);
+  // After a kill between these commits, the next pull makes the ledger again, from the same rows.
+  commitIndex(folder, indexUpTo({ ...index, runes }, end), workFile(folder, '.json'));
   commit();
   log.info('continued', `Made the ledger of ${count(chosen.seen, 'unspent output')} from the rows up to block ${height}.`, {
     height,
@@ -165,11 +167,6 @@ async function mintsIn(paths: readonly string[], store: Store): Promise<Map<Rune
   return new Map(rows.map(({ id, mints }) => [idOf(id), mints]));
 }
 
-const idOf = (text: string): RuneId => {
-  const [block = 0, tx = 0] = text.split(':').map(Number);
-  return runeId(block, tx);
-};
-
 /** SQL expression of the 36 bytes of an outpoint in hex, by which the ledger is sorted. */
 const keyOf = (txId: string, output: string): string =>
   `${Array.from({ length: 32 }, (_, i) => `substr(${txId}, ${63 - 2 * i}, 2)`).join(' || ')} || ` +
@@ -198,13 +195,10 @@ async function* unspentIn(
   const endOutput = (changes: Change[]): void => {
     if (open === undefined) return;
     const { key, name, height, address, units } = open;
-    const script = address === '' ? new Uint8Array() : scriptOfAddress(address, network, hash256);
-    if (script === undefined)
-      throw lost(`${folder} has rows of the address ${address.slice(0, 100)}, which is not of this network`, folder);
+    const output = outputOf(address, units, network, folder);
     chosen.add({ name, height, address: address || '-' });
     value.clear();
-    const balances = [...units].map(([rune, amount]) => ({ rune, amount })).sort((a, b) => a.rune - b.rune);
-    writeOutput(value, { script, balances });
+    writeOutput(value, output);
     changes.push({ bytes: lend(Buffer.from(key, 'hex')), at: 0, value: lend(Buffer.from(value.view())) });
   };
   for await (const part of rowParts({ rows, key: 'key', rowBytes: OUTPUT_BYTES }, limits, store)) {

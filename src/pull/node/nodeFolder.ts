@@ -6,7 +6,7 @@ import type { FolderIndex, Kind, RowFile } from '../../contract/rowsSchemas.ts';
 import type { LastRead } from '../../contract/sources.ts';
 import { InputError } from '../../errors.ts';
 import { groupBy } from '../../groupBy.ts';
-import { checkSizes, commitIndex, EMPTY_INDEX, lost, mirrorsUpTo, wholeUpTo } from '../../rows/rowsFolder.ts';
+import { checkSizes, commitIndex, lost, mirrorsUpTo, wholeUpTo } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import { workFile } from '../pulledFiles.ts';
@@ -18,30 +18,32 @@ export class NodeFolder {
   readonly #path: string;
   readonly #ledger: DiskLedger;
   readonly #rows: RowFiles;
+  /** Number of newest blocks whose hashes the index has, if they are known. */
+  readonly ends: number;
   #index: FolderIndex;
 
-  constructor(path: string, index: FolderIndex | undefined, ledger: DiskLedger, rows: RowFiles) {
+  constructor(path: string, index: FolderIndex, ledger: DiskLedger, rows: RowFiles, ends: number) {
     this.#path = path;
     this.#ledger = ledger;
     this.#rows = rows;
-    this.#index = index ?? EMPTY_INDEX;
+    this.ends = ends;
+    this.#index = index;
   }
 
   /**
-   * Brings index and ledger to the same height: the index is written before the ledger, and cut before the ledger is
-   * rewound. Throws an InputError if a file of the index is missing or has another size.
+   * Returns the index, whose rows above the settled ledger are those of all blocks there. Throws an InputError if a file
+   * of the index is missing or has another size.
    */
-  check(): void {
-    const { base, hash } = this.#ledger;
+  checked(): FolderIndex {
+    const { base, hash, rowsFrom } = this.#ledger;
     const { tip } = this.#index;
     if (hash !== undefined && tip === undefined) throw lost(`${this.#path} has no index of its rows`, this.#path);
     checkSizes(this.#path, this.#index);
-    const whole = wholeUpTo(this.#index, Math.min(this.#ledger.height, tip?.height ?? this.#ledger.height));
-    if (whole < this.#ledger.height) {
-      if (whole < base) throw lost(`${this.#path} lacks the rows of block ${whole + 1}, which was pulled before`, this.#path);
-      this.#ledger.rewind(whole);
-    }
-    if ((tip?.height ?? whole) > whole) this.list(whole);
+    const top = tip?.height ?? base;
+    if (top < base) throw lost(`${this.#path} lacks the rows of block ${top + 1}, which was pulled before`, this.#path);
+    // Blocks without rows that count were not settled when the last pull ended. They are read again.
+    if (rowsFrom > base + 1 && top > base) this.list(base);
+    return this.#index;
   }
 
   /** Adds files of blocks up to the ledger's height. */
@@ -57,21 +59,9 @@ export class NodeFolder {
    */
   list(height: number, ends?: readonly LastRead[]): Heights[] {
     const { rowsFrom, network } = this.#ledger;
-    const { tip: before, mirrors, files, runes } = this.#index;
     const hash = this.#ledger.hashAt(height);
-    const tip = hash === undefined ? undefined : { height, hash };
-    const known = ends === undefined ? (before?.hash === hash ? this.#index.ends : undefined) : [...ends];
-    this.#index = {
-      version: 1,
-      sources: rowsFrom <= height ? [{ rules: 'ord', blocks: [[rowsFrom, height]] }] : [],
-      tip,
-      network,
-      ends: known,
-      ...mirrorsUpTo(height, mirrors),
-      spent: true,
-      runes: runes.filter(({ last }) => last <= height),
-      files: files.filter(({ last }) => rowsFrom <= last && last <= height),
-    };
+    const known = this.#index.tip?.hash === hash ? this.#index.ends : this.#knownEnds(height);
+    this.#index = indexUpTo(this.#index, { height, hash, rowsFrom, network, ends: ends ?? known });
     commitIndex(this.#path, this.#index, workFile(this.#path, '.json'));
     return rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
   }
@@ -83,8 +73,7 @@ export class NodeFolder {
   async removeReplaced(node: BitcoinNode, confirmations: number): Promise<number> {
     const { base, height: top } = this.#ledger;
     const fork = await findFork(this.#ledger, node, confirmations);
-    // A file with blocks on both sides of the fork is removed, so all its blocks are read again.
-    const to = fork === undefined ? undefined : wholeUpTo(this.#index, fork);
+    const to = fork === undefined ? undefined : this.#endUpTo(fork);
     if (to === top) return 0;
     if (to === undefined || to < base || top - to > confirmations)
       throw new InputError(
@@ -101,7 +90,7 @@ export class NodeFolder {
    * Both count with the next call of `list`.
    */
   async tidy(from: number, settled: number): Promise<void> {
-    if (from > this.#ledger.rowsFrom) this.#ledger.keepRowsFrom(from);
+    this.#ledger.keepRowsFrom(from);
     const { rowsFrom } = this.#ledger;
     const joined = async (kind: Kind, files: readonly RowFile[]): Promise<RowFile[]> => {
       const all: RowFile[] = [];
@@ -116,7 +105,44 @@ export class NodeFolder {
     const kept = this.#index.files.filter(({ last }) => last >= rowsFrom);
     this.#index = { ...this.#index, files: await joined('files', kept), runes: await joined('runes', this.#index.runes) };
   }
+
+  /** Returns the highest block up to a height that has no file with a block above it, and whose hash is known. */
+  #endUpTo(height: number): number {
+    const { base } = this.#ledger;
+    const end = wholeUpTo(this.#index, height);
+    return end <= base || this.#ledger.hashAt(end) !== undefined ? end : this.#endUpTo(end - 1);
+  }
+
+  #knownEnds(height: number): LastRead[] {
+    const first = Math.max(height - this.ends, this.#ledger.rowsFrom);
+    return Array.from({ length: Math.max(height - first + 1, 0) }, (_, i) => first + i).flatMap((at) => {
+      const hash = this.#ledger.hashAt(at);
+      return hash === undefined ? [] : [{ height: at, hash }];
+    });
+  }
 }
+
+interface IndexEnd {
+  readonly height: number;
+  /** Hash of the block at this height, undefined if no block was read. */
+  readonly hash: string | undefined;
+  readonly rowsFrom: number;
+  readonly network: string;
+  readonly ends?: readonly LastRead[] | undefined;
+}
+
+/** Returns an index without files of blocks above a height or below the first one with rows. */
+export const indexUpTo = ({ mirrors, files, runes }: FolderIndex, { height, hash, rowsFrom, network, ends }: IndexEnd): FolderIndex => ({
+  version: 1,
+  sources: rowsFrom <= height ? [{ rules: 'ord', blocks: [[rowsFrom, height]] }] : [],
+  tip: hash === undefined ? undefined : { height, hash },
+  network,
+  ends: ends && [...ends],
+  ...mirrorsUpTo(height, mirrors),
+  spent: true,
+  runes: runes.filter(({ last }) => last <= height),
+  files: files.filter(({ last }) => rowsFrom <= last && last <= height),
+});
 
 /**
  * Returns the height of the last pulled block that the node's chain still has. Undefined if this block is more than
@@ -126,7 +152,7 @@ async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: nu
   for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {
     const hash = ledger.hashAt(at);
     // The ledger has no hash of the height below its first block. If the loop gets there, all its blocks were replaced.
-    if (hash === undefined || (await node.hashAt(at)) === hash) return at;
+    if (hash === undefined ? at === ledger.base : (await node.hashAt(at)) === hash) return at;
   }
   return undefined;
 }

@@ -4,24 +4,23 @@
  * activity of a block depends on all earlier outputs. The ledger in the subfolder `.state` has the unspent outputs with
  * runes.
  *
- * A commit replaces the index of the rows, then writes the journal of the ledger. If a pull is killed in between, the
- * next pull removes the rows above the ledger's height and reads their blocks again.
+ * A commit replaces the index of the rows. On disk, the ledger has only blocks that no reorganisation may replace. A start
+ * replays later blocks from their rows.
  */
 import { join } from 'node:path';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import type { FolderIndex } from '../../contract/rowsSchemas.ts';
 import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type Limits } from '../../limits.ts';
-import { EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
-import { hundredOf } from '../../rows/rowsForm.ts';
+import { commitIndex, EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
+import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState, removeState } from '../../unspent/diskLedger.ts';
 import { DamagedStateError } from '../../unspent/readChecked.ts';
-import { STATE_FOLDER } from '../pulledFiles.ts';
+import { STATE_FOLDER, workFile } from '../pulledFiles.ts';
 import type { Heights, PullOptions, PullResult } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
 import { checkNetwork, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
@@ -31,6 +30,7 @@ import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { NodeFolder } from './nodeFolder.ts';
 import { knownRunes } from './readPulledRunes.ts';
+import { replayRows } from './replayRows.ts';
 import { RowFiles } from './rowFiles.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -49,7 +49,6 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
 }
 
 export class NodePull {
-  readonly #folder: NodeFolder;
   /**
    * State of the node at the last call of `#announce`. `isBehind`: the node has no new block, and lacks blocks that were
    * already pulled.
@@ -66,10 +65,9 @@ export class NodePull {
     private readonly network: Network,
     private readonly ledger: DiskLedger,
     private readonly rows: RowFiles,
-    index: FolderIndex | undefined,
+    private readonly kept: NodeFolder,
     private readonly log: Log,
   ) {
-    this.#folder = new NodeFolder(options.folder, index, ledger, rows);
     this.#blocks = new CheckedBlocks(node, network, ledger, options.isInvented === true ? undefined : network.firstHash);
   }
 
@@ -101,22 +99,27 @@ export class NodePull {
     const state = join(folder, STATE_FOLDER);
     const rows = new RowFiles(folder, store);
     let [index, found] = [readIndex(folder), readState(state)];
-    if (found === undefined && index !== undefined && index.files.length > 0) {
-      await continueRows({ folder, index, network, chain, confirmations, check, limits }, node, rows, store, log, progress);
+    if (found === undefined && index !== undefined) {
+      const continuing = { folder, index, network, chain, confirmations, check, limits };
+      if (index.files.length > 0) await continueRows(continuing, node, rows, store, log, progress);
       [index, found] = [readIndex(folder), readState(state)];
+      // Rows that are not continued may be of blocks that the node does not have.
+      if (found === undefined) commitIndex(folder, EMPTY_INDEX, workFile(folder, '.json'));
     }
     checkNetwork(found?.network, chain, node.name, folder);
-    const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
-    const runes = await knownRunes(folder, index ?? EMPTY_INDEX, limits, store);
-    const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
-    const pull = new NodePull(options, node, network, ledger, rows, index, log);
+    const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, confirmations, folder });
+    const ledger = new DiskLedger({ folder: state, network: chain.network, firstHeight, rowsFrom, limits });
     try {
-      pull.#folder.check();
+      const ends = Math.max(limits.changesBlocks, confirmations);
+      const kept = new NodeFolder(folder, (found && index) ?? EMPTY_INDEX, ledger, rows, ends);
+      const checked = kept.checked();
+      for (const rune of await knownRunes(folder, checked, limits, store)) ledger.addRune(rune);
+      await replayRows(folder, checked, ledger, network, store);
+      return new NodePull(options, node, network, ledger, rows, kept, log);
     } catch (error) {
       ledger.close();
       throw error;
     }
-    return pull;
   }
 
   close(): void {
@@ -150,7 +153,7 @@ export class NodePull {
         this.#tip = chain.blocks;
         const last = Math.min(chain.blocks, this.options.wanted.to ?? Number.MAX_SAFE_INTEGER);
         const isBehind = this.#isBehind(chain);
-        if (!isBehind) this.#totals.replaced += await this.#folder.removeReplaced(this.node, this.options.confirmations);
+        if (!isBehind) this.#totals.replaced += await this.kept.removeReplaced(this.node, this.options.confirmations);
         const { height } = this.ledger;
         if (round === 0 || isBehind) this.#announce(chain, last, isBehind);
         if (isBehind || height >= last) {
@@ -158,7 +161,7 @@ export class NodePull {
           // Undefined means that the chain changed during #ends(), so the next round follows the change.
           if (!isBehind && ends === undefined) continue;
           await this.#tidy();
-          return { ...this.#totals, heights: this.#folder.list(height, ends) };
+          return { ...this.#totals, heights: this.kept.list(height, ends) };
         }
         if (chain.firstStored > height + 1)
           throw new InputError(
@@ -228,18 +231,18 @@ export class NodePull {
         this.#index(checked);
         progress.show(height - begin + 1, last - begin + 1, 'blocks');
         if (height < unit.last) continue;
-        await this.rows.endFile(unit);
+        await this.rows.endFile(unit, this.ledger.rowsFrom);
         unit = this.#unitOf(height + 1, begin, settled);
         const isDue =
-          this.ledger.isSyncDue ||
+          this.ledger.isSettleDue ||
           exceeds(limits, 'blocksPerCommit', height - commit.height + 1) ||
           performance.now() - commit.at > MS_PER_COMMIT;
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
         // settle() may take a minute. Near the tip, a build waits for the end of this pull, so the caller of run()
-        // calls settle() after the build.
-        if (height <= settled) await this.settle();
+        // calls settle() after the build. Blocks without rows cannot be replayed.
+        if (height <= settled && (this.ledger.isSettleDue || height < this.ledger.rowsFrom)) await this.settle();
       }
     } catch (error) {
       await this.rows.discard();
@@ -269,21 +272,18 @@ export class NodePull {
 
   /**
    * Returns the heights that share a file with this height: a hundred if all are settled and this run reads all of
-   * them, otherwise one. `begin` is the first height that this run reads.
+   * them that have rows, otherwise one. `begin` is the first height that this run reads.
    */
   #unitOf(height: number, begin: number, settled: number): Heights {
     const hundred = hundredOf(height);
-    const whole = { ...hundred, first: Math.max(hundred.first, this.ledger.rowsFrom) };
-    return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
+    const isWhole = begin <= Math.max(hundred.first, this.ledger.rowsFrom) && hundred.last <= settled;
+    return isWhole ? hundred : { first: height, last: height };
   }
 
-  /**
-   * Adds all finished files to the index, then writes the ledger to disk. `before` is the height of the last commit.
-   */
+  /** Adds all finished files to the index. `before` is the height of the last commit. */
   async #commit(before: number): Promise<void> {
     const made = await this.rows.finished();
-    this.#folder.add(made);
-    this.ledger.sync();
+    this.kept.add(made);
     for (const { files, runes } of made) {
       this.#totals.bytes += (files?.bytes ?? 0) + (runes?.bytes ?? 0);
       this.#totals.records += files?.rows ?? 0;
@@ -305,8 +305,7 @@ export class NodePull {
   async #ends(): Promise<LastRead[] | undefined> {
     const { height, hash, rowsFrom } = this.ledger;
     const ends: LastRead[] = [];
-    const { changesBlocks } = this.options.limits;
-    for (let end = Math.max(height - changesBlocks, rowsFrom); end <= height; end++) {
+    for (let end = Math.max(height - this.kept.ends, rowsFrom); end <= height; end++) {
       const found = this.ledger.hashAt(end) ?? (await this.node.hashAt(end));
       if (found === undefined) return undefined;
       ends.push({ height: end, hash: found });
@@ -320,7 +319,7 @@ export class NodePull {
   async #tidy(): Promise<void> {
     const { from } = this.options.wanted;
     const first = typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0;
-    await this.#folder.tidy(first, this.#settled);
+    await this.kept.tidy(first, this.#settled);
   }
 
   /** True if the folder has files of rows. */
@@ -333,13 +332,14 @@ export class NodePull {
     return Math.min(this.#tip - this.options.confirmations, this.ledger.height);
   }
 
-  /** If the journal is long, moves its settled blocks to sorted files. This may take a minute. */
+  /** Moves complete hundreds of settled blocks to disk, which may take a minute. */
   async settle(): Promise<void> {
-    if (!this.ledger.isJournalLong) return;
-    // Moves only complete hundreds of blocks. After a fork inside a file of a hundred blocks, the ledger is
-    // rewound to the block before the file, and rewind() cannot go below the sorted files.
+    // After a fork inside a file of a hundred blocks, the ledger is rewound to the block before the file, and rewind()
+    // cannot go below settled blocks.
+    let last = hundredOf(this.#settled).first - 1;
+    while (last > this.ledger.base && this.ledger.hashAt(last) === undefined) last -= HEIGHTS_PER_FILE;
     try {
-      await this.ledger.settle(hundredOf(this.#settled).first - 1);
+      await this.ledger.settle(last);
     } catch (error) {
       throw withAdvice(error, this.options.folder);
     }

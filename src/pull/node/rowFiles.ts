@@ -51,12 +51,15 @@ export class RowFiles {
     this.#runes.add(RUNE_COLUMNS.map((column) => cellOf(row[column])).join(','));
   }
 
-  /** Begins to convert the rows and runes of these blocks. Waits if too many files are being converted. */
-  async endFile(heights: Heights): Promise<void> {
+  /**
+   * Begins to convert the runes of these blocks, and their rows from `rowsFrom` on. Waits if too many files are being
+   * converted.
+   */
+  async endFile(heights: Heights, rowsFrom: number): Promise<void> {
     const [ledger, runes] = [this.#ledger, this.#runes];
     [this.#ledger, this.#runes] = this.#csvFiles();
     const making = (async () => ({
-      ...(await this.#convert('files', ledger, heights)),
+      ...(await this.#convert('files', ledger, { ...heights, first: Math.max(heights.first, rowsFrom) })),
       ...(await this.#convert('runes', runes, heights)),
     }))();
     // A later `await` of this promise throws its error. Until then, the error must not count as an unhandled rejection.

@@ -226,6 +226,7 @@ describe('a pull from a node that continues rows', () => {
     const damages: (() => void)[] = [
       () => rmSync(ledger(), { recursive: true }),
       () => writeFileSync(join(ledger(), 'state.json'), '{}'),
+      () => writeFileSync(join(ledger(), 'state.json'), readFileSync(join(ledger(), 'state.json'), 'utf8').replace('4', '3')),
       () => rmSync(sorted()),
       () => writeFileSync(sorted(), readFileSync(sorted()).fill(1, 0, 40)),
     ];

@@ -336,6 +336,11 @@ describe('a pull from a node', () => {
       (folder: string) => writeFileSync(fileIn(dirname(folder), '100-199'), 'PAR1'),
       /100-199-.*parquet is damaged: its size differs/,
     ],
+    [
+      'a file of a block that is not settled is damaged',
+      (folder: string) => flip(basename(fileIn(dirname(folder), rangesIn(dirname(folder)).at(-1) ?? '')))(folder),
+      /2..-2.*parquet is damaged: its SHA-256 differs/,
+    ],
     ['the runes are damaged', (folder: string) => flip(runesIn(folder))(folder), /runes.parquet is damaged: its SHA-256 differs/],
     ['the runes are gone', (folder: string) => rmSync(join(folder, runesIn(folder))), /runes.parquet is missing/],
     ['the index is gone', (folder: string) => rmSync(join(folder, 'index.json')), /has no index of its rows/],
@@ -346,29 +351,6 @@ describe('a pull from a node', () => {
     const error = await failed();
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
     expect(error.details.join(' ')).toMatch(/remove .*pulled.* pull again|remove .*pulled.*reads all blocks again/);
-  });
-
-  it.each([
-    [2, /has format 2, and rows pulled with it may name wrong senders/],
-    [99, /has format 99 of a newer version/],
-  ])('refuses a state of format %d, and gives advice', async (format, message) => {
-    usePulled();
-    const path = join(to, 'pulled/.state/state.json');
-    writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), format }));
-    const error = await failed();
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
-    expect(error.details.join(' ')).toMatch(/Remove .*pulled and pull again/);
-  });
-
-  it('reads blocks again that a damaged journal lost', async () => {
-    usePulled();
-    const before = pulledTree(pulled);
-    const path = join(to, 'pulled/.state/journal-none.log');
-    const bytes = readFileSync(path);
-    bytes[Math.floor(bytes.length / 2)]! ^= 1;
-    writeFileSync(path, bytes);
-    expect((await pull()).blocks).toBeGreaterThan(50);
-    expect(pulledTree(to)).toEqual(before);
   });
 
   it('refuses a chain of mainnet that does not begin as mainnet does', async () => {
@@ -401,10 +383,10 @@ describe('a pull from a node', () => {
     [211, 99],
     [212, 199],
   ])('settles complete hundreds: with the tip %d, blocks up to %d', async (tip, base) => {
-    const limits = { ...LIMITS, journalBytes: 1 };
+    const limits = { ...LIMITS, changesBytes: 1 };
     node.setTip(tip);
     await pull({ limits });
-    expect(JSON.parse(readFileSync(join(to, 'pulled/.state/state.json'), 'utf8'))).toMatchObject({ base });
+    expect(JSON.parse(readFileSync(join(to, 'pulled/.state/state.json'), 'utf8'))).toMatchObject({ state: { base } });
     // The branch begins within a hundred whose files are joined. The pull goes back to the block before this hundred.
     const branch = extended(CHAIN.slice(0, base + 60), 60, random('a branch in a hundred'));
     node.replace(branch);
@@ -412,24 +394,23 @@ describe('a pull from a node', () => {
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
   });
 
-  it('syncs each file before the rename that makes it valid, then its folder, and the journal last', async () => {
+  it('syncs each file before the rename that makes it valid, then its folder, and settles last', async () => {
     node.replace(CHAIN.slice(0, 150));
     await pull();
     const folder = join(to, 'pulled');
-    // The three chains cause new blocks, a reorganisation, and the joining of a hundred.
+    // The three chains cause new blocks, a reorganisation, and the joining of a hundred, which also settles.
     const pulls: Step[][] = [];
     for (const chain of [CHAIN.slice(0, 160), extended(CHAIN.slice(0, 155), 20, random('a branch on a disk')), CHAIN]) {
       node.replace(chain);
-      pulls.push(await recordSteps(folder, () => pull({ confirmations: 30 })));
+      pulls.push(await recordSteps(folder, () => pull({ confirmations: 20 })));
     }
     const steps = pulls.flat();
-    const isJournal = ({ path }: Step) => path.includes('/.state/journal-');
-    // The first pull joins no files. It writes to the journal only after all rows and the index are in place.
-    const [first = []] = pulls;
-    const isPlaced = ({ does, to: path = '' }: Step) => does === 'rename' && /[0-9a-f]\.(?:runes\.)?parquet$|index\.json$/.test(path);
-    expect(first.findIndex(isPlaced)).toBeGreaterThan(-1);
+    // Blocks settle only after their rows and the index are in place.
+    const isState = ({ does, path, to: final = path }: Step) => does !== 'sync' && final.includes('/.state/');
     const isIndex = ({ does, to: path = '' }: Step) => does === 'rename' && path.endsWith('index.json');
-    expect(first.findIndex((step) => step.does === 'write' && isJournal(step))).toBeGreaterThan(first.findIndex(isIndex));
+    const settling = pulls.find((some) => some.some(isState)) ?? [];
+    expect(settling.findIndex(isState)).toBeGreaterThan(settling.map(isIndex).lastIndexOf(true));
+    expect(settling.findIndex(isIndex)).toBeGreaterThan(-1);
     const indexes = (test: (step: Step) => boolean) => [...steps.keys()].filter((i) => test(steps[i] as Step));
     const lastBefore = (i: number, test: (step: Step) => boolean) =>
       indexes(test)
@@ -438,7 +419,7 @@ describe('a pull from a node', () => {
     const firstAfter = (i: number, test: (step: Step) => boolean) => indexes(test).find((other) => other > i) ?? steps.length;
     const renames = indexes(({ does, to: path = '' }) => does === 'rename' && !path.includes('/.work/'));
     const renamed = new Set(renames.map((i) => steps[i]?.to?.slice(folder.length + 1).replace(/[0-9]+-[0-9]+-[0-9a-f]+/g, 'A-B-C')));
-    expect([...renamed].sort()).toEqual(['A-B-C.parquet', 'A-B-C.runes.parquet', 'index.json']);
+    expect([...renamed].sort()).toEqual(['.state/state.json', 'A-B-C.parquet', 'A-B-C.runes.parquet', 'index.json']);
     for (const i of renames) {
       const { path, to: final = '' } = steps[i] as Step;
       const synced = lastBefore(i, (step) => step.does === 'sync' && step.path === path);
@@ -451,17 +432,18 @@ describe('a pull from a node', () => {
       // because the index no longer names them.
       const folderSynced = firstAfter(i, (step) => step.does === 'sync' && step.path === dirname(final));
       const relied = firstAfter(i, (step) =>
-        final.endsWith('index.json')
-          ? step.does === 'remove' && /parquet$/.test(step.path) && !step.path.includes('.work')
+        final.endsWith('.json')
+          ? step.does === 'remove' && /(?:parquet|sorted)$/.test(step.path) && !step.path.includes('.work')
           : step.does === 'rename' && step.to?.endsWith('index.json') === true,
       );
       expect([final, folderSynced < steps.length, folderSynced < relied || relied === steps.length]).toEqual([final, true, true]);
     }
-    const written = indexes((step) => step.does === 'write' && isJournal(step));
-    expect(written.length).toBeGreaterThan(2);
-    for (const i of written) {
-      const next = firstAfter(i, (step) => !isJournal(step));
-      expect([i, firstAfter(i, (step) => step.does === 'sync' && isJournal(step)) < next]).toEqual([i, true]);
+    const sorted = indexes(({ does, path }) => does === 'write' && path.endsWith('.sorted'));
+    expect(sorted.length).toBeGreaterThan(0);
+    for (const i of sorted) {
+      const synced = firstAfter(i, ({ does, path }) => does === 'sync' && path === steps[i]?.path);
+      const folderSynced = firstAfter(synced, ({ does, path }) => does === 'sync' && path === join(folder, '.state'));
+      expect([i, folderSynced < firstAfter(i, ({ to: path }) => path?.endsWith('state.json') === true)]).toEqual([i, true]);
     }
   });
 
@@ -518,7 +500,7 @@ describe('without enough memory', () => {
         spent: null,
       });
     }
-    await files.endFile({ first: 1, last: 1 });
+    await files.endFile({ first: 1, last: 1 }, 1);
     expect(await errorOf(files.finished())).toEqual(expected);
     await files.discard();
   });

@@ -1,0 +1,83 @@
+/** Computes from the rows of blocks what these blocks did to the ledger. */
+import { join } from 'node:path';
+import { type FolderIndex, rowsName } from '../../contract/rowsSchemas.ts';
+import { readFiles } from '../../duckdb/readFilesSql.ts';
+import type { Store } from '../../duckdb/store.ts';
+import { checkFile, lost } from '../../rows/rowsFolder.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
+import { outpointBytes } from '../../runes/bytes.ts';
+import type { Network } from '../../runes/networks.ts';
+import { type RuneId, runeId } from '../../runes/runeId.ts';
+import type { Changes, RuneOutput } from '../../runes/unspentLedger.ts';
+import type { DiskLedger } from '../../unspent/diskLedger.ts';
+import { hash256 } from './hash256.ts';
+
+export const idOf = (text: string): RuneId => {
+  const [block = 0, tx = 0] = text.split(':').map(Number);
+  return runeId(block, tx);
+};
+
+/** Returns an output by its rows. Throws an InputError for an address of another network. */
+export function outputOf(address: string, units: ReadonlyMap<RuneId, bigint>, network: Network, folder: string): RuneOutput {
+  const script = address === '' ? new Uint8Array() : scriptOfAddress(address, network, hash256);
+  if (script === undefined) throw lost(`${folder} has rows of the address ${address.slice(0, 100)}, which is not of this network`, folder);
+  return { script, balances: Array.from(units, ([rune, amount]) => ({ rune, amount })).sort((a, b) => a.rune - b.rune) };
+}
+
+/** Effect of a block on the ledger, from its rows. */
+class BlockRows {
+  hash: string | undefined;
+  readonly #outputs = new Map<string, { readonly address: string; readonly units: Map<RuneId, bigint> }>();
+  readonly #spent: string[] = [];
+  readonly #mints = new Map<RuneId, number>();
+
+  add([operation, name = '', address = '', rune = '', amount = '', spent = '']: readonly (string | undefined)[]): void {
+    const id = idOf(rune);
+    if (operation === 'mint') this.#mints.set(id, (this.#mints.get(id) ?? 0) + 1);
+    if (operation === 'receive') {
+      const output = this.#outputs.get(name) ?? { address, units: new Map<RuneId, bigint>() };
+      this.#outputs.set(name, output);
+      output.units.set(id, (output.units.get(id) ?? 0n) + BigInt(amount));
+    }
+    for (const [one] of spent.matchAll(/[0-9a-f]{64}:[0-9]+/g)) this.#spent.push(one);
+  }
+
+  changes(network: Network, folder: string): Changes {
+    // The ledger never has outputs that their own block spends.
+    const spent = this.#spent.filter((name) => !this.#outputs.delete(name)).map(outpointBytes);
+    const created = Array.from(this.#outputs, ([name, { address, units }]) => ({
+      ...outputOf(address, units, network, folder),
+      outpoint: outpointBytes(name),
+    }));
+    return { spent, created, runes: [], mints: this.#mints };
+  }
+}
+
+/**
+ * Applies the blocks of an index above the ledger's last block. Throws an InputError for a damaged file. The hash of a block without
+ * rows stays unknown, unless the index has it.
+ */
+export async function replayRows(folder: string, index: FolderIndex, ledger: DiskLedger, network: Network, store: Store): Promise<void> {
+  const { tip, ends = [] } = index;
+  const hashes = new Map([...ends, ...(tip ? [tip] : [])].map(({ height, hash }) => [height, hash]));
+  let block = new BlockRows();
+  const applyUpTo = (last: number) => {
+    for (; ledger.height < last; block = new BlockRows()) {
+      const height = ledger.height + 1;
+      ledger.apply({ height, hash: block.hash ?? hashes.get(height) }, block.changes(network, folder));
+    }
+  };
+  const files = index.files.filter(({ last }) => last > ledger.height);
+  for (const file of files) await checkFile(folder, 'files', file);
+  const paths = files.map((file) => join(folder, rowsName('files', file)));
+  const rows = () =>
+    store.stream(`SELECT block_height, block_hash, operation, tx_id || ':' || "output", address, rune_id, amount, spent
+      FROM ${readFiles('parquet', paths)} WHERE operation IN ('receive', 'mint') OR event_index = 0 ORDER BY block_height`);
+  for await (const chunk of files.length === 0 ? [] : rows())
+    for (const [height, hash, ...cells] of chunk.getRows()) {
+      applyUpTo(Number(height) - 1);
+      block.hash = String(hash);
+      block.add(cells.map((cell) => (cell === null ? undefined : String(cell))));
+    }
+  applyUpTo(tip?.height ?? ledger.height);
+}
