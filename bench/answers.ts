@@ -101,7 +101,7 @@ function partOfFile(path: string, range: string | undefined): Response {
  * Measures the requests for `targets`. If `isWarm` is true, the manifest and the root of the archive are already in
  * memory.
  */
-export async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
+async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
   let [reads, bytes, delay] = [0, 0, 0];
   const fetchFile = async (path: string, range?: string): Promise<Response> => {
     reads += 1;
