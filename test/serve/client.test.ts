@@ -10,16 +10,13 @@ import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import * as source from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
-import { clientIn, describeRecorded, HOSTS, startExact } from '../support/clientHosts.ts';
+import { clientIn, closeHosts, HOSTS, startExact } from '../support/clientHosts.ts';
 
 const work = temporaryFolder();
 const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
 let bundled: typeof source;
 
-describeRecorded([
-  ['npm start', 'archive', 'hiro'],
-  ['a folder of a host of files alone', 'files', 'hiro'],
-]);
+closeHosts();
 
 beforeAll(async () => {
   for (const layout of LAYOUTS) {

@@ -1,5 +1,5 @@
 /**
- * Sends the case table and the recorded requests to the code of hosts that use Request and Response, in this process.
+ * Sends the case table to the code of hosts that use Request and Response, in this process.
  * test/hosts shows that each engine passes requests and answers unchanged.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -12,10 +12,9 @@ import worker from '../../src/serve/cloudflare/worker.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { checkCase, LIST_CASES } from '../support/cases.ts';
 import { describeOutputs } from '../support/outputCases.ts';
-import { recordedOutput, sampleOutput } from '../support/recorded.ts';
+import { sampleOutput } from '../support/recorded.ts';
 import type { Host } from '../support/server.ts';
 import { checkErrorPages } from '../support/siteFiles.ts';
-import { wrongVectors } from '../support/vectors.ts';
 
 /** The worker, with the files of a build as its deployed assets. */
 function inProcess(dist: string): Host {
@@ -45,10 +44,6 @@ describe.each(LAYOUTS)('a worker with a build in layout %s', (layout) => {
   it.each(LIST_CASES)('$name', (one) => checkCase(host, one));
 
   it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(host));
-});
-
-it('a worker answers the 720 recorded requests as recorded, or as a rule decides', async () => {
-  expect(await wrongVectors(inProcess(await recordedOutput('files', 'hiro')))).toEqual([]);
 });
 
 describeOutputs((folder) => Promise.resolve(inProcess(folder)));

@@ -1,23 +1,20 @@
-/** Tests the client module with the files of every kind of host. */
+/** Hosts of files from which the client reads a mirror. */
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import handler from 'serve-handler';
-import { afterAll, describe, expect, it } from 'vitest';
-import type { Dialect, Layout } from '../../src/pages/mirrorOptions.ts';
+import { afterAll } from 'vitest';
 import type * as source from '../../src/serve/client/mirrorClient.ts';
 import { ROOT } from './cli.ts';
-import { recordedOutput } from './recorded.ts';
 import { type LocalHost, startServer } from './server.ts';
-import { judge, readVectors } from './vectors.ts';
 
 const servers: Server[] = [];
 const started: LocalHost[] = [];
 
 /** Closes all servers of this module after the tests. */
-function closeHosts(): void {
+export function closeHosts(): void {
   afterAll(async () => {
     for (const host of started.splice(0)) await host.close();
     for (const server of servers.splice(0)) server.close().closeAllConnections();
@@ -49,50 +46,3 @@ export const HOSTS: Readonly<Record<string, (folder: string) => Promise<string>>
 
 /** Imports the client from a build. */
 export const clientIn = async (folder: string): Promise<typeof source> => import(pathToFileURL(join(folder, 'client.js')).href);
-
-/** The recorded GET requests without conditional requests: fetch() handles conditions, not the client. */
-const vectors = readVectors().filter(
-  ({ method, path, request_headers = {} }) => method === 'GET' && path.startsWith('/runes') && !('If-None-Match' in request_headers),
-);
-
-/**
- * The local server's answers to the recorded requests, by folder of the build. The client must give the same answers.
- */
-const exactAnswers = new Map<string, readonly string[]>();
-
-async function exactAnswersOf(folder: string): Promise<readonly string[]> {
-  const known = exactAnswers.get(folder);
-  if (known !== undefined) return known;
-  const exact = await startExact(folder);
-  const answers: string[] = [];
-  for (const { path } of vectors) answers.push((await exact.send('GET', path)).body);
-  exactAnswers.set(folder, answers);
-  return answers;
-}
-
-/**
- * Tests the client of a build with all recorded GET requests. The client reads the build's files from each of these
- * hosts.
- */
-export function describeRecorded(hosts: readonly (readonly [host: string, layout: Layout, dialect: Dialect])[]): void {
-  closeHosts();
-
-  describe.each(hosts)('from the files of %s in layout %s and dialect %s', (name, layout, dialect) => {
-    it('every recorded GET is answered as recorded, or as a rule of vectors.ts decides', async () => {
-      expect(vectors).toHaveLength(667);
-      const folder = await recordedOutput(layout, dialect);
-      const base = (await HOSTS[name]?.(folder)) ?? '';
-      const exact = await exactAnswersOf(folder);
-      const mirror = new (await clientIn(folder)).Mirror(base);
-      const wrong: string[] = [];
-      for (const [i, vector] of vectors.entries()) {
-        const answer = await mirror.get(vector.path);
-        if (answer.body !== exact[i]) wrong.push(`${vector.path} is not as of npm start`);
-        // The requests were recorded in dialect hiro.
-        const { problems } = dialect === 'hiro' ? judge(vector, { ...answer, headers: {} }) : { problems: [] };
-        if (problems.length > 0) wrong.push(`line ${vector.line} ${vector.path}: ${problems.join('; ')}`);
-      }
-      expect(wrong).toEqual([]);
-    });
-  });
-}

@@ -3,10 +3,9 @@
  * states each rule. If no rule applies, a mirror must answer exactly as recorded.
  */
 import { readFileSync } from 'node:fs';
-import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { CONFORMANCE } from './build.ts';
-import { type Answer, type Host, type LocalHost, sendTo } from './server.ts';
+import type { Answer } from './server.ts';
 
 export interface Vector {
   readonly line: number;
@@ -164,29 +163,4 @@ export function judge(vector: Vector, answer: Answer): { rule: string | undefine
   const problems = expectStatus(vector.status, answer);
   if (answer.body !== recordedBody(vector)) problems.push(`body ${answer.body.slice(0, 200)}, not ${recordedBody(vector).slice(0, 200)}`);
   return { rule: undefined, problems };
-}
-
-/** Number of parallel requests. */
-const AT_ONCE = 6;
-
-/**
- * Sends all recorded requests to a host. Returns a line for each answer that matches neither the recording nor a rule.
- * `without` lists recorded request headers that are not sent.
- */
-export async function wrongVectors(host: Host, without: readonly string[] = []): Promise<string[]> {
-  const vectors = readVectors();
-  const agent = new Agent({ keepAlive: true });
-  const send = 'port' in host ? sendTo((host as LocalHost).port, agent) : host.send;
-  if (vectors.length !== 720) throw new Error(`there are ${vectors.length} recorded vectors and not 720`);
-  const ask = async (vector: Vector): Promise<string[]> => {
-    const headers = Object.fromEntries(Object.entries(vector.request_headers ?? {}).filter(([name]) => !without.includes(name)));
-    const { rule, problems } = judge(vector, await send(vector.method, vector.path, headers));
-    return problems.length === 0
-      ? []
-      : [`line ${vector.line} ${vector.method} ${vector.path} (${rule ?? 'recorded'}): ${problems.join('; ')}`];
-  };
-  const wrong: string[] = [];
-  for (let i = 0; i < vectors.length; i += AT_ONCE) wrong.push(...(await Promise.all(vectors.slice(i, i + AT_ONCE).map(ask))).flat());
-  agent.destroy();
-  return wrong;
 }
