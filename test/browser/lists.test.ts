@@ -21,7 +21,6 @@ const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8
 const folder = temporaryFolder();
 const BUILDS = {
   files: { layout: 'files', dialect: 'contract' },
-  hiro: { layout: 'files', dialect: 'hiro' },
   archive: { layout: 'archive', dialect: 'contract' },
 } as const;
 const hosts = new Map<string, LocalHost>();

@@ -67,19 +67,9 @@ async function bytesOf(path: string, limit: number, at = host, use?: (page: Page
 const ADDRESS = 'bcrt1qxmg5ympmhq50dhpt4l6zqnmzl806xxaqm27hdw';
 
 it.each([
-  ['the overview', '', OVERVIEW],
   ['“Use it”', '#ask', OVERVIEW],
-  ['a block', '?block=latest', PAGE],
-  ['a transaction', '?tx=4cd3318422f372b8438534ab2d026111d1bd223e38f8578a85200e0500ecf385', PAGE],
-  ['a rune', '?rune=SYNTHETICDELTA', PAGE],
-  ['holders', '?rune=SYNTHETICDELTA&list=holders', PAGE],
-  ['an address', `?address=${ADDRESS}`, PAGE],
   ['activity of an address', `?address=${ADDRESS}&list=activity&limit=60`, PAGE],
-  ['outputs', `?address=${ADDRESS}&list=outputs`, PAGE],
   ['an output', '?output=4cd3318422f372b8438534ab2d026111d1bd223e38f8578a85200e0500ecf385:1', PAGE],
-  ['all runes', '?runes', PAGE],
-  ['open mints', '?runes&list=open', PAGE],
-  ['a search of all names', '?runes=DELTA', PAGE],
   ['the API page', 'docs/', PAGE],
 ])('%s transfers few bytes', async (_, path, limit) => {
   // The lower bound shows that the page, its script and its data are counted.
