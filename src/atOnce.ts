@@ -25,10 +25,7 @@ export class AtOnce {
   }
 }
 
-/**
- * Runs `work` on all items, at most `atOnce` in parallel. After a failure, starts no more items, waits for the running
- * ones, and throws the first error.
- */
+/** Runs `work` on items, some in parallel. After a failure, starts no more, waits for the running ones, and throws it. */
 export async function inParallel<T>(items: Iterable<T>, atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const waiting = items[Symbol.iterator]();
   let failure: { readonly error: unknown } | undefined;

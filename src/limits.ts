@@ -102,9 +102,7 @@ const PUBLISHED = [
   'listLevels',
 ] as const;
 
-/**
- * Limits of all readers of an archive. Hosts may have their own limits instead. These limits change no published byte.
- */
+/** Limits of all readers of an archive. Hosts may have their own limits instead. These limits change no published byte. */
 export const READER_LIMITS = {
   /** Parsed directories and small files in memory, in bytes, without the root. A Cloudflare worker has 128 MB in total. */
   cachedBytes: 16 * MB,

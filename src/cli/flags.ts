@@ -1,7 +1,4 @@
-/**
- * Parses the arguments of a command, as its table of flags allows. help.ts formats the help from the same table.
- * Unknown flags, repeated flags and invalid values throw a UsageError.
- */
+/** Parses the arguments of a command by its table of flags, from which help.ts makes the help. Throws UsageErrors. */
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
@@ -31,10 +28,7 @@ export interface Command {
   readonly exits: readonly Exit[];
 }
 
-/**
- * Returns a row of a table of flags. `spelled` is the flag as the help shows it, but without dashes: `input PATH`,
- * or `full` for a switch.
- */
+/** Returns a row of a table of flags. `spelled` is the flag as in the help without dashes: `input PATH`, or a switch `full`. */
 export function flag(spelled: string, about: string, more: Pick<Flag, 'heading' | 'byDefault' | 'repeatable'> = {}): Flag {
   const [name = '', value] = spelled.split(' ');
   return { name, ...(value === undefined ? {} : { value }), about, ...more };
@@ -55,10 +49,7 @@ export class Flags {
     readonly positionals: readonly string[],
   ) {}
 
-  /**
-   * Parses arguments. Throws a UsageError for the first argument that the command's table of flags does not allow. With
-   * `--help`, required arguments may be missing.
-   */
+  /** Parses arguments. Throws a UsageError for the first that is not allowed. With `--help`, required ones may be missing. */
   static parse(command: Command, args: readonly string[]): Flags {
     const { flags } = command;
     const options = Object.fromEntries(

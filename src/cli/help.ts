@@ -3,14 +3,12 @@ import { EXIT, EXIT_MEANINGS } from '../errors.ts';
 import type { Command, Flag } from './flags.ts';
 import type { Paint } from './terminal.ts';
 
-const INDENT = 2;
-/** Columns between a flag and its description. */
-const GAP = 2;
+/** Columns before a flag, and between it and its description. */
+const [INDENT, GAP] = [2, 2];
 /** Non-breaking space. wrap() does not break a line at it, and replaces it by a normal space. */
 const GLUE = '\u00a0';
-/** Minimum width of the column of descriptions. If there is less room, each description goes below its flag. */
-const LEAST_TEXT = 30;
-const BELOW = 6;
+/** If the column of descriptions is narrower, each description goes below its flag, indented by BELOW. */
+const [LEAST_TEXT, BELOW] = [30, 6];
 
 /** Returns a command line with arguments. Without arguments, drops the `--` that npm needs before them. */
 const callOf = ({ call }: Command, args: string): string => (args === '' ? call.replace(/ --$/, '') : `${call} ${args}`);

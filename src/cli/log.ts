@@ -8,9 +8,7 @@ export type SummaryRow = readonly [label: string, text: string];
 export interface Log {
   /** Reports an event. Text output has only the message. JSON output also has the fields. */
   info(event: string, message: string, fields?: Readonly<Record<string, unknown>>): void;
-  /**
-   * Prints a table below the last message. JSON output omits it, because the fields of `info` have the same numbers.
-   */
+  /** Prints a table below the last message. JSON output omits it: the fields of `info` have the same numbers. */
   summary(rows: readonly SummaryRow[]): void;
   /** Reports something that the user should know but that is not an error. */
   notice(message: string): void;

@@ -1,7 +1,4 @@
-/**
- * Parses the flag `--memory-limit`, and keeps Node.js within the limit. DuckDB enforces its part of the limit by itself
- * (duckdb/store.ts).
- */
+/** Parses the flag `--memory-limit`, and keeps Node.js within it. DuckDB enforces its part by itself (duckdb/store.ts). */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { bytesOf, DEFAULT_MEMORY } from '../contract/memorySize.ts';
@@ -28,57 +25,39 @@ export function memoryLimitOf(flags: Flags): string {
 /** Milliseconds between checks. In so short a time, memory cannot grow from MOST_OF_HEAP to V8's own limit. */
 const LOOK_MS = 100;
 
-/** Maximum share of V8's own heap limit that may be in use. Above it, V8 might end the process without a message. */
+/** Share of V8's own heap limit above which V8 might end the process without a message. */
 const MOST_OF_HEAP = 0.6;
 
-/** Share of the memory limit above which garbage is collected. It is small, because DuckDB uses most of the limit. */
-const COLLECTED = 0.25;
+/** Share of the memory limit above which garbage is collected: DuckDB uses most of the limit. Then memory must grow by GROWTH. */
+const [COLLECTED, GROWTH] = [0.25, 1.4];
 
-/** Factor by which memory must grow between two garbage collections, because each collection takes time. */
-const GROWTH = 1.4;
-
-/**
- * Returns a function that collects garbage. Without such calls, V8 lets garbage grow to the size of the live data, or
- * to gigabytes.
- */
-function collector(): () => void {
-  setFlagsFromString('--expose-gc');
-  return runInNewContext('gc') as () => void;
-}
-
-/**
- * Memory that a process of this program uses before it does any work, in bytes: Node.js, DuckDB's library and the
- * modules.
- */
+/** Memory that a process uses before it does any work, in bytes: Node.js, DuckDB's library and the modules. */
 const PROCESS_BYTES = 130e6;
 
 /**
- * Returns the memory limit for further work in this process, such as a build after a pull, so that the whole process
- * stays within `limit`. Subtracts the memory that the process uses already, including freed memory that it has not
- * returned to the system. Returns at least half of `limit`.
+ * Returns the limit for further work in this process, such as a build after a pull: `limit` without the memory that is in
+ * use or was not returned to the system, but at least half of `limit`.
  */
 export function memoryBeside(limit: string): string {
   const [all, held] = [bytesOf(limit) ?? 0, process.memoryUsage.rss() - PROCESS_BYTES];
   return `${Math.floor(Math.max(all / 2, all - Math.max(0, held)) / 1e6)}MB`;
 }
 
-/**
- * Memory that Node.js uses, in bytes: JavaScript objects, garbage and buffers. Asks V8, because process.memoryUsage()
- * opens a file and so throws when too many are open.
- */
+/** Memory of objects, garbage and buffers, in bytes. process.memoryUsage() opens a file, so it throws if too many are open. */
 const bytesInUse = (): number => {
   const { used_heap_size: heap, external_memory: buffers } = getHeapStatistics();
   return heap + buffers;
 };
 
 /**
- * Collects garbage before Node.js fills its part of the memory limit. Ends the process with an error and advice if live
- * data alone exceeds the limit, or is almost as large as V8 allows. Written files stay, as after a kill. Returns a
- * function that stops the checks.
+ * Collects garbage before Node.js fills its part of the limit: V8 would let it grow to gigabytes. Ends the process with
+ * advice if live data alone exceeds the limit, or almost V8's own. Written files stay, as after a kill. Returns a function
+ * that stops the checks.
  */
 export function watchMemory(limit: string, log: Log): () => void {
   const most = Math.min(bytesOf(limit) ?? Number.POSITIVE_INFINITY, MOST_OF_HEAP * getHeapStatistics().heap_size_limit);
-  const collect = collector();
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
   let next = COLLECTED * most;
   const timer = setInterval(() => {
     if (bytesInUse() <= next) return;

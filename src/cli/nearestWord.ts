@@ -1,12 +1,8 @@
 /** Suggests the nearest known word for a mistyped one. */
 import { distance } from 'fastest-levenshtein';
 
-/** Number of letters per allowed wrong letter: a word of 6 letters may have 2 wrong letters. */
-const LETTERS_PER_FAULT = 3;
-/** Maximum number of wrong letters, however long the word is. */
-const MOST_FAULTS = 3;
-/** Minimum number of letters of an abbreviation. */
-const LEAST_PREFIX = 3;
+/** One of three letters may be wrong, and three at most. An abbreviation has three letters at least. */
+const [LETTERS_PER_FAULT, MOST_FAULTS, LEAST_PREFIX] = [3, 3, 3];
 
 /** Returns the word nearest to `given`, ignoring case. Of several, returns the first. Undefined if no word is near. */
 export function nearest(given: string, words: readonly string[]): string | undefined {
@@ -24,8 +20,7 @@ function faultsBetween(meant: string, word: string): number | undefined {
   if (meant === word) return 0;
   const most = Math.min(MOST_FAULTS, Math.max(1, Math.floor(Math.max(meant.length, word.length) / LETTERS_PER_FAULT)));
   const faults = distance(meant, word);
-  // The same letters in another order are swapped letters, the most common typing error. They count as one wrong letter
-  // here, although distance() counts two.
+  // Swapped letters, the most common typing error, count as one wrong letter, although distance() counts two.
   if (meant.length > 1 && sorted(meant) === sorted(word) && faults <= MOST_FAULTS) return 1;
   // An abbreviation ranks after a word with a typing error.
   const isPrefix = meant.length >= LEAST_PREFIX && word.startsWith(meant);

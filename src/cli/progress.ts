@@ -6,14 +6,9 @@ import type { Flags } from './flags.ts';
 import type { Log } from './log.ts';
 import { isTerminal, statusLine } from './terminal.ts';
 
-/** Milliseconds between updates on a terminal. */
-const TERMINAL_MS = 200;
-/** Milliseconds between lines without a terminal. */
-const LINES_MS = 10_000;
-/**
- * Minimum share of finished work for showing the time left. Before that, the rate says little about the rest of the
- * stage.
- */
+/** Milliseconds between updates on a terminal, and between lines without one. */
+const [TERMINAL_MS, LINES_MS] = [200, 10_000];
+/** Share of finished work from which the time left is shown. Before that, the rate says little about the rest. */
 const LEAST_SHARE = 0.01;
 
 export interface Measure {
@@ -51,10 +46,7 @@ export class Progress {
     this.#last = this.#start;
   }
 
-  /**
-   * Begins a stage and calls `measure` at each update, so that the work itself need not report progress. `measure`
-   * returns a text as long as nothing can be counted. The updates come from a timer, so the work must not block timers.
-   */
+  /** Begins a stage whose updates come from a timer: `measure` returns a text as long as nothing can be counted. */
   watch(stage: string, measure: () => Measure | string): void {
     this.begin(stage);
     this.#timer = setInterval(() => this.#say(measure()), this.#everyMs);

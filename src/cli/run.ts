@@ -8,10 +8,7 @@ import { checkNpmFlags, endWithNpm } from './npm.ts';
 import { settingsFileOf, settingsReader, withSettings } from './settings.ts';
 import { paintFor, widthOf } from './terminal.ts';
 
-/**
- * Parses the arguments, runs `main` and sets the exit code. An error that is not a CliError is a bug or a fault of the
- * machine: its stack is printed, and the exit code is `EXIT.buildFailed`.
- */
+/** Parses the arguments, runs `main` and sets the exit code. Prints the stack of an error that is not a CliError: a bug. */
 export async function runCommand(
   command: Command,
   args: readonly string[],
@@ -62,10 +59,7 @@ export async function runCommand(
   }
 }
 
-/**
- * Keeps the command running if standard output cannot be written. It is not an error if the reader of the output ended
- * early (`| head -1`). For any other reason, such as a full disk, the command ends with an error code.
- */
+/** Keeps the command running if standard output cannot be written: an error, unless its reader ended (`| head -1`). */
 function ignoreClosedOutput(log: Log): void {
   process.stdout.on('error', (error) => {
     if (codeOf(error) === 'EPIPE') return;

@@ -1,7 +1,4 @@
-/**
- * Takes values from the settings file for flags that are not given. The module settingsFile.ts reads the file. It is
- * loaded only if the file exists, because loading the module takes time.
- */
+/** Takes values from the settings file for flags that are not given. Its reader is loaded only if the file exists. */
 import { existsSync } from 'node:fs';
 import { CONFIG, type Command, type Flags, SETTINGS_FILE } from './flags.ts';
 import type { Settings } from './settingsFile.ts';
@@ -15,9 +12,7 @@ const FLAGS = {
   'site-url': 'siteUrl',
 } as const satisfies Readonly<Record<string, keyof Settings>>;
 
-/**
- * Returns the flags of a command, with values from the settings for flags that are not given.
- */
+/** Returns the flags of a command, with values from the settings for flags that are not given. */
 export function withSettings(flags: Flags, command: Command, settings: Settings): Flags {
   const names = new Set(command.flags.map(({ name }) => name));
   const values = new Map<string, readonly string[]>();
@@ -35,9 +30,6 @@ export function withSettings(flags: Flags, command: Command, settings: Settings)
 export const settingsFileOf = (flags: Flags): string | undefined =>
   flags.one(CONFIG.name) ?? (existsSync(SETTINGS_FILE) ? SETTINGS_FILE : undefined);
 
-/**
- * Loads settingsFile.ts with the loader of this file, `require` or `import`. The other loader would create second
- * copies of the error classes, for which `instanceof` is false.
- */
+/** Loads settingsFile.ts with the loader of this file. The other one would make copies of the classes of errors. */
 export const settingsReader = async (): Promise<typeof import('./settingsFile.ts')> =>
   typeof require === 'function' ? require('./settingsFile.ts') : import('./settingsFile.ts');

@@ -9,19 +9,13 @@ import { messageOf, UsageError } from '../errors.ts';
 import { LAYOUTS } from '../pages/mirrorOptions.ts';
 import { didYouMean } from './nearestWord.ts';
 
-/**
- * True for a URL without a password. Also true for text that is not a URL, because the command that uses the setting
- * rejects such text.
- */
+/** True for a URL without a password, and for other text, which the command that uses the setting refuses. */
 const hasNoPassword = (text: string): boolean =>
   !/^[a-z+]+:[^/?#]*\/\/[^/?#]*:[^/?#]*@/i.test(text) && !/[?&](?:password|sslpassword)=/i.test(text);
 
 const NO_PASSWORD = 'must not have a password: use the variables and files that docs/commands.md names';
 
-/**
- * Matches the name of a remote in the configuration of rclone. Does not match rclone's connection strings, which define
- * a remote before the colon, because they may contain secrets and commands.
- */
+/** Name of a remote in rclone's configuration, but no connection string, which may contain secrets and commands. */
 const REMOTE = /^[\w.+@][\w.+@ -]*:/;
 const text = () => z.string('must be a string').min(1, 'must not be empty');
 const url = (about: string) => text().refine(hasNoPassword, NO_PASSWORD).describe(about);
@@ -60,10 +54,7 @@ export function readSettings(file: string): Settings {
   }
 }
 
-/**
- * Parses settings. `nameOf` returns the name of a field for messages, and for an empty text a name of the settings
- * as a whole. Throws a UsageError for invalid settings, and a SyntaxError for invalid JSON.
- */
+/** Parses settings. `nameOf` names a field in messages; '' is the whole. Throws a UsageError, or a SyntaxError for invalid JSON. */
 export function parseSettings(text: string, nameOf: (field: string) => string): Settings {
   const json: unknown = JSON.parse(text);
   const { data, error } = SETTINGS.safeParse(json);

@@ -15,9 +15,7 @@ export const widthOf = (stream: Stream): number => Math.min(isTerminal(stream) &
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], yellow: [33, 39] } as const;
 export type Paint = (style: keyof typeof STYLES, text: string) => string;
 
-/**
- * Returns a function that colours text. It changes nothing without a terminal, or with NO_COLOR (https://no-color.org).
- */
+/** Returns a function that colours text. Changes nothing without a terminal, or with NO_COLOR (https://no-color.org). */
 export function paintFor(stream: Stream): Paint {
   if (!isTerminal(stream) || (process.env['NO_COLOR'] ?? '') !== '') return (_style, text) => text;
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
@@ -26,12 +24,9 @@ export function paintFor(stream: Stream): Paint {
 const CLEAR = '\r\x1b[K';
 let isShown = false;
 
-/**
- * Status line at the bottom of the terminal on standard error. It is global, because there is only one terminal. Clear
- * it before writing anything else to the terminal.
- */
+/** Status line of the terminal on standard error, of which there is only one. Clear it before writing anything else. */
 export const statusLine = {
-  /** Replaces the status line. Cuts the text at the terminal's width, because a wrapped line cannot be overwritten. */
+  /** Cuts the text at the terminal's width, because a wrapped line cannot be overwritten. */
   show(text: string): void {
     process.stderr.write(`${CLEAR}${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}`);
     isShown = true;

@@ -5,6 +5,7 @@ import {
   copyFileSync,
   linkSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readSync,
   renameSync,
@@ -20,10 +21,7 @@ import { syncFile, syncFolder } from './sync.ts';
 /** Suffix of a file that will replace another. A full build removes such files that a killed build left. */
 const TEMPORARY_SUFFIX = '.tmp';
 
-/**
- * Replaces `target` with the file that `write` creates at a temporary path. A reader of `target` sees either the
- * complete old file or the complete new file. Throws the errors of `write`, and system errors.
- */
+/** Replaces `target` atomically with the file that `write` creates at a temporary path. Throws the errors of both. */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
   // Removes a temporary file that a killed build left. If it is a hard link to a page, writing to it would change the
   // page, too.
@@ -49,10 +47,7 @@ export function replaceDurably(target: string, text: string, temporary?: string)
   syncFolder(dirname(target));
 }
 
-/**
- * Creates a file with this text, and syncs it. After a kill or a power cut, the file is complete or missing. Throws
- * system errors, such as EEXIST if the path exists.
- */
+/** Creates a file durably: after a kill or a power cut, it is complete or missing. Throws system errors, such as EEXIST. */
 export function createDurably(target: string, text: string, mode?: number): void {
   const temporary = `${target}.${process.pid}${TEMPORARY_SUFFIX}`;
   rmSync(temporary, { force: true });
@@ -67,10 +62,7 @@ export function createDurably(target: string, text: string, mode?: number): void
   syncFolder(dirname(target));
 }
 
-/**
- * Creates a file with these bytes. Throws system errors, such as EEXIST if the path exists, even as a broken link.
- * Leaves no partial file behind.
- */
+/** Creates a file, or leaves none. Throws system errors, such as EEXIST if the path exists, even as a broken link. */
 export function writeNew(path: string, bytes: Uint8Array, mode?: number): void {
   const handle = openSync(path, 'wx', mode);
   try {
@@ -146,3 +138,12 @@ const areLinked = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === 
 
 /** Returns the stats of a path without following a symbolic link. Undefined if the path does not exist. */
 const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
+
+/** Creates a folder inside an existing one. Replaces a file or a symbolic link, so that nothing is written through a link. */
+export function makeFolder(path: string): void {
+  const stats = statOf(path);
+  if (stats?.isDirectory() === true) return;
+  if (stats !== undefined) rmSync(path);
+  // With `recursive`, it is no error if another thread has just created the folder.
+  mkdirSync(path, { recursive: true });
+}

@@ -1,11 +1,9 @@
-/**
- * Creates one scratch folder per build, inside the cache folder. Removes the folder when the build ends. Also removes
- * folders that killed builds left.
- */
+/** Makes a scratch folder for each build, inside the cache folder, and removes those that killed builds left. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
+import { attempt } from '../attempt.ts';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
 
 const PREFIX = 'scratch-';
@@ -14,23 +12,15 @@ const PREFIX = 'scratch-';
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
 /**
- * Returns a name for the host and the container of this process. In another container or on another host, the same
- * process id belongs to another process.
+ * Returns a name for the host and, on Linux, the container of this process. Elsewhere, the same process id belongs to
+ * another process.
  */
 function spaceOfIds(): string {
-  let space = '';
-  try {
-    space = readlinkSync('/proc/self/ns/pid');
-  } catch {
-    // Only Linux has /proc/self/ns/pid. On other systems, the result depends only on the host name.
-  }
+  const space = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? '';
   return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);
 }
 
-/**
- * Runs `work` with an empty scratch folder, and then removes this folder. Also removes the cache folder, if this call
- * created it and it is empty.
- */
+/** Runs `work` with an empty scratch folder. Removes it afterwards, and the cache folder if it was made here and is empty. */
 export async function withScratch<T>(cache: string, work: (scratch: string) => Promise<T>): Promise<T> {
   const folder = resolve(cache);
   const existed = existsSync(folder);
@@ -47,7 +37,7 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
     return await work(scratch);
   } finally {
     removeIfPossible(scratch);
-    if (!existed) removeIfEmpty(folder);
+    if (!existed) attempt(() => rmdirSync(folder));
   }
 }
 
@@ -55,17 +45,8 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
 export const unusableCache = (cache: string, error: unknown): BuildError =>
   new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Use another folder with --cache.']);
 
-/**
- * Removes a file or folder, if possible. Ignores errors, because the next build removes or replaces the path. An error
- * here would also hide the error of the build.
- */
-export function removeIfPossible(path: string): void {
-  try {
-    rmSync(path, { recursive: true, force: true });
-  } catch {
-    // The next build removes or replaces the path.
-  }
-}
+/** Removes a file or folder, if possible: the next build replaces it, and an error would hide that of the build. */
+export const removeIfPossible = (path: string): void => attempt(() => rmSync(path, { recursive: true, force: true }));
 
 function removeAbandoned(folder: string, here: string): void {
   for (const name of readdirSync(folder)) {
@@ -85,13 +66,5 @@ function isAlive(pid: number): boolean {
     return true;
   } catch (error) {
     return codeOf(error) === 'EPERM';
-  }
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder);
-  } catch {
-    // The folder is not empty, so it stays.
   }
 }

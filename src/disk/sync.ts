@@ -1,8 +1,6 @@
 /**
- * Waits until files are on disk, so that they survive a power cut.
- *
- * Single files are synced with fsync. A build writes too many pages for an fsync each. So the build runs `sync` of GNU
- * coreutils, which syncs the complete file system of the pages in one step.
+ * Waits until files survive a power cut. A build writes too many pages for an fsync each, so it runs `sync` of GNU
+ * coreutils, which syncs the complete file system in one step.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
@@ -32,17 +30,13 @@ export function syncFolder(path: string): void {
   }
 }
 
-/**
- * Syncs the file system that contains a folder. Resolves to undefined, or to the reason why `sync` cannot be used.
- * Rejects with a BuildError if the disk reports an error.
- */
+/** Syncs the file system of a folder. Resolves to the reason if `sync` cannot do so. Rejects if the disk reports an error. */
 export function syncFileSystem(folder: string): Promise<string | undefined> {
   return new Promise((done, fail) => {
     execFile('sync', ['-f', resolve(folder)], { env: { ...process.env, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
       if (error === null) return done(undefined);
       const [said = ''] = stderr.split('\n');
-      // This is the message of coreutils if syncfs() fails. Any other message means that this `sync` cannot sync a file
-      // system.
+      // coreutils says so if syncfs() fails. Any other message means that this `sync` cannot sync a file system.
       if (/error syncing/.test(said)) return fail(writeFailure({ message: said }));
       done(codeOf(error) === 'ENOENT' ? 'the program "sync" is missing' : said || messageOf(error));
     });

@@ -1,7 +1,7 @@
 /** Flags of the build command, and their conversion to options. */
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
-import { variableOf } from '../cli/environment.ts';
+import { attempt } from '../attempt.ts';
 import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
@@ -89,7 +89,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   const keyFiles = flags.all('key-file');
   for (const file of keyFiles)
     if (isInside(file, out)) throw new UsageError(`--key-file ${file} is in the output folder ${out}, and would be published with it`);
-  const variable = variableOf(KEY_VARIABLE, process.env) ?? '';
+  const variable = attempt(() => process.env[KEY_VARIABLE]) ?? '';
   const keys = [
     ...(variable === '' ? [] : [parseSigningKey(variable, `the environment variable ${KEY_VARIABLE}`)]),
     ...keyFiles.map(readSigningKey),

@@ -21,7 +21,6 @@ import {
   pagePath,
   pagesOf,
   ROWS_FOLDER,
-  rowsIndexPath,
   STATS_FOLDER,
   statsFilePath,
   TRANSACTIONS_FOLDER,
@@ -29,7 +28,7 @@ import {
 } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
-import { readIndex, rowPaths } from '../rows/publishRows.ts';
+import { publishedPaths } from '../rows/publishRows.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
@@ -221,8 +220,7 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
 
 /** Removes the files of rows that the state does not have. Keeps files with other names, which no build wrote. */
 async function sweepRows(root: string, state: StateTables, remover: Remover, store: Store): Promise<void> {
-  const index = await readIndex(state, store);
-  const expected = new Set(index === undefined ? [] : [rowsIndexPath(index.sha256), ...(await rowPaths(state, store))]);
+  const expected = new Set(await publishedPaths(state, store));
   for (const name of namesIn(join(root, ROWS_FOLDER))) {
     const path = `${ROWS_FOLDER}/${name}`;
     if (isRowsFile(path)) remover.removeUnexpected(path, expected);

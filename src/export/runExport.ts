@@ -24,9 +24,11 @@ const LISTS = ['holders', 'balances', 'activity', 'outputs'] as const;
 type ListName = (typeof LISTS)[number];
 
 /** Advice that is shown if a mirror lacks a list. It says which mirrors have the list. */
+const complete = (list: ListName) =>
+  `Mirrors have ${list} in layout archive, or if they are built with --lists, from all blocks since the first rune.`;
 const NEEDS: Readonly<Record<ListName, string>> = {
-  holders: 'Mirrors have holders in layout archive, or if they are built with --lists, from all blocks since the first rune.',
-  balances: 'Mirrors have balances in layout archive, or if they are built with --lists, from all blocks since the first rune.',
+  holders: complete('holders'),
+  balances: complete('balances'),
   activity: 'Mirrors have this list in layout archive, or if they are built with --lists.',
   outputs: 'Mirrors have outputs if they have balances, and their rows are from a node.',
 };
@@ -54,9 +56,8 @@ function requestOf(flags: Flags): Request {
 }
 
 /**
- * Runs the command. Rejects with a UsageError for a wrong request. Rejects with an InputError if the mirror lacks the
- * list or the height, or if the file exists. Rejects with a BuildError if the mirror cannot be read, or the file cannot
- * be written.
+ * Runs the command. Rejects with a UsageError for a wrong request, an InputError if the mirror lacks the list or the height
+ * or the file exists, and a BuildError if the mirror cannot be read or the file not be written.
  */
 export async function runExport(flags: Flags, log: Log): Promise<void> {
   const request = requestOf(flags);
@@ -134,9 +135,7 @@ async function listOf(mirror: Mirror, { list, subject, isRune, height: asked }: 
   return { csv: list, entries: holdersAt(mirror, subject, asked, scratch), tip, height: asked };
 }
 
-/**
- * Returns advice with up to 5 runes whose names have the longest common prefix with `subject`, of at least 2 letters.
- */
+/** Returns advice with runes whose names have the longest common prefix with `subject`, of at least 2 letters. */
 async function similarNames(mirror: Mirror, subject: string): Promise<string[]> {
   const letters = lettersOf(subject) ?? '';
   const read = async (path: string) => {

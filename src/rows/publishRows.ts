@@ -21,9 +21,7 @@ import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { rowsIndexFile } from './rowsFolder.ts';
 import { contentOf, copyTable, formFault, HEIGHTS_PER_FILE, ledgerForm, RUNES, stampOf, type TableForm } from './rowsForm.ts';
 
-/**
- * Thrown if the build cannot copy rows from the last build, because a file was changed, lacks a column or is not there.
- */
+/** Thrown if the build cannot copy rows from the last build, because a file was changed, lacks a column or is not there. */
 export class ChangedRowsError extends Error {
   override readonly name = 'ChangedRowsError';
 }
@@ -56,9 +54,9 @@ export interface PublishedRows {
  * rows of the last build are needed, but were changed or are not there.
  */
 export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<PublishedRows> {
-  const old = await rowPaths(state, store);
+  const old = await publishedPaths(state, store);
   const nothing = async (why: string) => {
-    const outdated = [...old, ...(await rowPaths(state, store)), ...headOf(await readIndex(state, store))];
+    const outdated = [...old, ...(await publishedPaths(state, store))];
     await store.run(`DELETE FROM ${state.rowFiles}; DELETE FROM ${state.rowsIndex}`);
     return { outdated, why };
   };
@@ -71,16 +69,18 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   }
 }
 
-const headOf = (index: Awaited<ReturnType<typeof readIndex>>): string[] => (index === undefined ? [] : [rowsIndexPath(index.sha256)]);
-
 /** Returns the published files of a kind, heights ascending. */
 const filesOf = (kind: Kind, state: StateTables, store: Store): Promise<RowFile[]> =>
   store.rows(`SELECT * EXCLUDE (kind) FROM ${state.rowFiles} WHERE kind = '${kind}' ORDER BY first, last`, FILE);
 
-/** Returns the paths of all published files. */
-export async function rowPaths(state: StateTables, store: Store): Promise<string[]> {
+/** Returns the paths of all published files, and of their index. */
+export async function publishedPaths(state: StateTables, store: Store): Promise<string[]> {
   const [files, runes] = [await filesOf('files', state, store), await filesOf('runes', state, store)];
-  return namesOf({ files, runes }).map((name) => `${ROWS_FOLDER}/${name}`);
+  const index = await readIndex(state, store);
+  return [
+    ...(index === undefined ? [] : [rowsIndexPath(index.sha256)]),
+    ...namesOf({ files, runes }).map((name) => `${ROWS_FOLDER}/${name}`),
+  ];
 }
 
 const pathOf = (file: Pick<RowFile, 'first' | 'last' | 'sha256'>, kind: Kind = 'files'): string => `${ROWS_FOLDER}/${rowsName(kind, file)}`;
@@ -90,7 +90,7 @@ const valuesOf = (kind: Kind, { first, last, rows, bytes, sha256, digest }: RowF
 
 async function publish(target: RowsTarget, loaded: Loaded, ledger: LedgerRows, state: StateTables, store: Store): Promise<string[]> {
   const before = await readIndex(state, store);
-  const old = await rowPaths(state, store);
+  const old = await publishedPaths(state, store);
   const spent = loaded.folder?.index.spent ?? ledger.hasSpent;
   if (loaded.folder === undefined) {
     const others = `SELECT count(*) AS number FROM ${state.held} WHERE block_height NOT IN (SELECT block_height FROM ${loaded.affected})`;
@@ -116,8 +116,8 @@ async function publish(target: RowsTarget, loaded: Loaded, ledger: LedgerRows, s
   target.sink.file(index.path, index.content);
   await store.run(`DELETE FROM ${state.rowsIndex};
     INSERT INTO ${state.rowsIndex} VALUES (${literal(JSON.stringify(head))}, ${literal(index.sha256)})`);
-  const present = new Set([index.path, ...(await rowPaths(state, store))]);
-  return [...headOf(before), ...old].filter((path) => !present.has(path));
+  const present = new Set(await publishedPaths(state, store));
+  return old.filter((path) => !present.has(path));
 }
 
 /** Links the files of a folder of rows. The build has compared them with their SHA-256. */
@@ -127,7 +127,7 @@ async function linkFiles(
   state: StateTables,
   store: Store,
 ): Promise<void> {
-  const before = new Set(await rowPaths(state, store));
+  const before = new Set(await publishedPaths(state, store));
   for (const kind of KINDS)
     for (const file of index[kind])
       if (!before.has(pathOf(file, kind))) sink.linkFrom(pathOf(file, kind), join(path, rowsName(kind, file)));
@@ -196,9 +196,7 @@ async function writeFiles(
   await store.run(`DROP TABLE ${ranges}`);
 }
 
-/**
- * Returns a table with the rows of these ranges: rows of affected blocks from the input, others from old files.
- */
+/** Returns a table with the rows of these ranges: rows of affected blocks from the input, others from old files. */
 async function restOf(
   out: string,
   ranges: readonly Pick<RowFile, 'first' | 'last'>[],

@@ -92,14 +92,14 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], isJson: 
   let uploading: Promise<void> | undefined;
   let isNewer = false;
   const run = async (step: Step): Promise<void> => {
-    do {
+    while (isNewer) {
       isNewer = false;
-      const begin = performance.now();
+      const clock = new Stopwatch();
       await runStep(step, () => undefined).then(
-        () => log.info('uploaded', `Uploaded in ${Math.round((performance.now() - begin) / 100) / 10} s.`),
+        () => log.info('uploaded', `Uploaded in ${clock.total} s.`),
         (error: unknown) => log.notice(`${messageOf(error)}; trying again after the next block`),
       );
-    } while (isNewer);
+    }
     uploading = undefined;
   };
   await runStep(pull, (text) => {

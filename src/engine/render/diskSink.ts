@@ -1,8 +1,7 @@
 /** Writes the files of a build into its output folder. */
 import { rmSync } from 'node:fs';
-import { makeFolder } from '../../disk/makeFolder.ts';
 import { readRegularFile } from '../../disk/regularFile.ts';
-import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
+import { hasBytes, isSameFile, makeFolder, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
 import { codeOf } from '../../errors.ts';
 import { PageBuffer } from './pageBuffer.ts';
 import type { FileSink } from './pageFiles.ts';
