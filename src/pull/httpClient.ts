@@ -41,10 +41,7 @@ const CLOCK: Clock = { now: () => performance.now(), wait: (ms, signal) => sleep
 export interface Reading {
   /** Largest body of an answer with the wanted content, in bytes. Does not apply if a sink receives the body. */
   readonly limit: number;
-  /**
-   * Receives the wanted content in parts. `Answer.body` is then empty. If the sink throws, the request ends with this
-   * error.
-   */
+  /** Receives the wanted content in parts. `Answer.body` is then empty. An error that the sink throws ends the request. */
   readonly sink?: ((chunk: Uint8Array) => void) | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -133,10 +130,7 @@ export class Client {
     });
   }
 
-  /**
-   * Requests a URL once, and writes the body to a file while it arrives. Returns the SHA-256 of the body. Throws a
-   * PassingError if the body does not have exactly `bytes`.
-   */
+  /** Requests a URL once, and saves a body of exactly `bytes`, or throws a PassingError. Returns its SHA-256. */
   async save(url: string, path: string, bytes: number): Promise<{ readonly status: number; readonly digest: string }> {
     const hash = createHash('sha256');
     let size = 0;
@@ -156,10 +150,7 @@ export class Client {
     }
   }
 
-  /**
-   * Runs `step`, and retries it after a pause whenever it throws a PassingError. Throws a BuildError after the last
-   * retry. `what` names the request in messages.
-   */
+  /** Runs `step` again after a PassingError, and throws a BuildError after the last retry. `what` names the request. */
   async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     const { retries, pauseMs, signal, onRetry } = this.options;
     for (let attempt = 0; ; attempt += 1) {
@@ -272,10 +263,7 @@ export class Client {
   }
 }
 
-/**
- * Converts a Retry-After header, which has seconds or a date, to milliseconds. Returns undefined for an invalid header.
- * Throws a BuildError if the wait is too long.
- */
+/** Milliseconds of a Retry-After, which has seconds or a date; undefined if invalid. Throws a BuildError if too long. */
 function retryAfter(value: string): number | undefined {
   const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   if (Number.isNaN(ms)) return undefined;

@@ -56,11 +56,7 @@ export const PULL_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed', 'interrupted'],
 };
 
-/**
- * Maximum of --confirmations. A pull from a node keeps some hundred kilobytes per unsettled block in memory, and a pull
- * from a mirror a file per unsettled block. More is never needed: a week has a thousand blocks, and no
- * reorganisation was ever deeper than a hundred.
- */
+/** Maximum of --confirmations, each with 100 KB of memory or a file. No reorganisation was ever deeper than a hundred blocks. */
 const MOST_CONFIRMATIONS = 10_000;
 
 /** Functions that load the modules which do the work. Called after the flags are checked, so that --help is fast. */
@@ -89,7 +85,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     retries: flags.integer('retries', DEFAULTS.retries, 0, 100),
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
     pauseMs: DEFAULTS.pauseMs,
-    blockSource: flags.has('block-source') ? parsePlain('block-source', flags.one('block-source'), 'https://host/api') : undefined,
+    blockSource: flags.has('block-source') ? parseBlockSource(flags.one('block-source') ?? '') : undefined,
     check: flags.choice('check', CHECKS),
     runBuild,
     memoryLimit,
@@ -108,10 +104,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
   }
 }
 
-/**
- * Returns a function that builds the pulled blocks with the arguments `args`. Throws a UsageError for wrong arguments
- * immediately, because the first build begins only after the first pull, which takes hours.
- */
+/** Returns a function that builds the pulled blocks. Checks its arguments at once, because the first pull takes hours. */
 function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits, modules: PullModules): RunBuild {
   const options = (() => {
     try {
@@ -147,22 +140,17 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
 /** Default RPC ports of Bitcoin Core: mainnet, signet, testnet4, regtest. */
 const NODE_PORTS = ['8332', '38332', '48332', '18443'];
 
-/**
- * Parses a source: `core:` and the URL of a node, or an HTTP URL. Throws a UsageError, which names the
- * flag, for other text.
- */
+/** Parses a source: `core:` and the URL of a node, or an HTTP URL. Throws a UsageError, which names the flag. */
 export function parseFrom(text: string | undefined, flag = '--from'): URL | NodeUrl {
   if (text === undefined) throw new UsageError(`${flag} is missing: give a core:http:// or an https:// URL`);
   if (text.startsWith('core:')) {
-    const node = text.slice('core:'.length);
-    const parsed = URL.canParse(node) ? new URL(node) : undefined;
-    if (parsed === undefined || !isPlainHttp(parsed))
-      throw new UsageError(
-        `${flag} of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332`,
-      );
-    return new NodeUrl(parsed);
+    const node = urlOf(text.slice('core:'.length));
+    if (node !== undefined && isPlainHttp(node)) return new NodeUrl(node);
+    throw new UsageError(
+      `${flag} of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332`,
+    );
   }
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = urlOf(text);
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
     // The message does not show the URL, which may contain a password.
     throw new UsageError(`${flag} must be a URL such as core:http://127.0.0.1:8332 or https://host/prefix`);
@@ -177,12 +165,12 @@ export function parseFrom(text: string | undefined, flag = '--from'): URL | Node
   return url;
 }
 
-/** Parses the URL that a flag gives. Throws a UsageError for other text. */
-function parsePlain(flag: string, text = '', example: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !isPlainHttp(url))
-    throw new UsageError(`--${flag} must be a URL such as ${example}, without user, password, query and fragment`);
-  return url;
+const urlOf = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
+
+function parseBlockSource(text: string): URL {
+  const url = urlOf(text);
+  if (url !== undefined && isPlainHttp(url)) return url;
+  throw new UsageError('--block-source must be a URL such as https://host/api, without user, password, query and fragment');
 }
 
 /** Parses --blocks. Throws a UsageError for text that is not a range. */

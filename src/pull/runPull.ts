@@ -38,6 +38,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   const isOfBlocks = request.from instanceof NodeUrl && !isContinued;
   const threads = isOfBlocks ? 1 : availableParallelism();
   const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
+  const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, worker: 'pull' };
   try {
     if (!isOfBlocks) await store.returnFreed();
@@ -49,13 +50,12 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
         report(result, request.to, clock, log);
       };
       const { from } = request;
-      if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, done }, store, log, progress);
+      if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, client, done }, store, log, progress);
       if (existsSync(join(folder, STATE_FOLDER)))
         throw new InputError(`${folder} has blocks from a Bitcoin Core node, so only a node can continue it`, [
           `Give another folder with --to, or remove ${folder}.`,
         ]);
-      const source = await openSource({ ...request, from }, log);
-      const result = await pullRows({ ...request, folder }, source, { store, log, progress });
+      const result = await pullRows({ ...request, folder }, await openSource(baseOf(from), client), { store, log, progress });
       done(result);
       return result;
     });
@@ -66,32 +66,35 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
     throw explained(folder, error);
   } finally {
     progress.end();
+    client.close();
     store.close();
-    try {
+    // Fails if another pull is using the folder of temporary files, which then is not empty.
+    attempt(() => {
       removeWorkFiles(folder);
       rmdirSync(work);
-    } catch {
-      // The folder of temporary files is not empty, because another pull is using it.
-    }
+    });
   }
 }
 
-/**
- * Pulls from a node once, and calls `done` with the result. If `runBuild` is given, continues to pull and build each
- * new block until the signal aborts.
- */
+/** What a pull from a node needs. `client` is for its block source. `done` is called with the result of the first pull. */
+interface FromNode {
+  readonly url: URL;
+  readonly folder: string;
+  readonly client: Client;
+  readonly done: (result: PullResult) => void;
+}
+
+/** Pulls from a node once. If `runBuild` is given, then pulls and builds each new block until the signal aborts. */
 async function pullFromNode(
   request: PullRequest,
-  { url, folder, done }: { readonly url: URL; readonly folder: string; readonly done: (result: PullResult) => void },
+  { url, folder, client, done }: FromNode,
   store: Store,
   log: Log,
   progress: Progress,
 ): Promise<PullResult> {
   const { signal, runBuild } = request;
   const onNotice = (message: string) => log.notice(message);
-  const onRetry = (why: string) => log.notice(`${why}; trying again`);
-  const blockClient = new Client({ ...request, onRetry });
-  const blockServer = request.blockSource && new BlockServer(request.blockSource, blockClient, request.concurrency);
+  const blockServer = request.blockSource && new BlockServer(request.blockSource, client, request.concurrency);
   let node: BitcoinNode | undefined;
   let pull: NodePull | undefined;
   try {
@@ -105,13 +108,10 @@ async function pullFromNode(
   } finally {
     pull?.close();
     node?.close();
-    blockClient.close();
   }
 }
 
-async function openSource(request: PullRequest & { readonly from: URL }, log: Log): Promise<RowsSource> {
-  const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
-  const base = baseOf(request.from);
+async function openSource(base: string, client: Client): Promise<RowsSource> {
   const manifest = await findManifest(base, client);
   if (manifest?.rows !== undefined) return { base, manifest, client };
   throw manifest === undefined
@@ -142,19 +142,10 @@ function report(result: PullResult, to: string, clock: Stopwatch, log: Log): voi
   const shown = runs.length > 5 ? [...runs.slice(0, 4), `${runs.length - 4} more ranges`] : runs;
   const fetched =
     blocks === 0 ? 'No blocks were fetched' : `Fetched ${count(blocks, 'block')} with ${count(records, 'record')} (${size} MB)`;
-  log.info(
-    'pulled',
-    `${fetched} in ${seconds} s. ${join(to, PULLED_FOLDER)} has ${shown.length === 0 ? 'no blocks' : `blocks ${shown.join(', ')}`}.`,
-    {
-      blocks,
-      records,
-      bytes,
-      replaced,
-      seconds,
-      peak_rss_mb: peakMegabytes(),
-      held: heights.map(({ first, last }) => [first, last]),
-    },
-  );
+  const held = `${join(to, PULLED_FOLDER)} has ${shown.length === 0 ? 'no blocks' : `blocks ${shown.join(', ')}`}`;
+  const ranges = heights.map(({ first, last }) => [first, last]);
+  const fields = { blocks, records, bytes, replaced, seconds, peak_rss_mb: peakMegabytes(), held: ranges };
+  log.info('pulled', `${fetched} in ${seconds} s. ${held}.`, fields);
   const number = (n: number) => n.toLocaleString('en-US');
   if (blocks > 0)
     log.summary([
@@ -163,9 +154,7 @@ function report(result: PullResult, to: string, clock: Stopwatch, log: Log): voi
       ['bytes', number(bytes)],
       ...costRows(clock),
     ]);
-  const others = existsSync(to)
-    ? readdirSync(to).filter((name) => name !== PULLED_FOLDER && !name.startsWith('.') && !name.endsWith('.md'))
-    : [];
+  const others = readdirSync(to).filter((name) => name !== PULLED_FOLDER && !name.startsWith('.') && !name.endsWith('.md'));
   if (others.length > 0)
     log.notice(`${to} also has ${others.slice(0, 3).join(', ')}${others.length > 3 ? ' ...' : ''}, which builds of ${to} read too.`);
 }

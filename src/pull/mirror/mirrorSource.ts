@@ -13,32 +13,17 @@ import { archiveNameOf, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../
 import { type Client, PassingError } from '../httpClient.ts';
 import { HIGHEST } from '../pullOptions.ts';
 
-/**
- * Maximum number of blocks that a source may list. Bounds the memory: a block takes some 300 bytes. Mainnet has 137,000
- * blocks with runes in 2026, and gets 53,000 more a year.
- */
+/** Maximum number of blocks that a source may list, each with 300 bytes. Mainnet has 137,000 with runes, and 53,000 more a year. */
 export const MOST_BLOCKS = 1_000_000;
 
-/**
- * Thrown for inconsistent data of a mirror. A retry can help, because a build may have replaced the data between two
- * requests. The message continues a sentence that begins with the name of the data or the mirror.
- */
+/** Inconsistent data of a mirror, which a build may just be replacing. The message continues the name of the data or mirror. */
 export class BadDataError extends PassingError {}
 
-/**
- * Maximum size of a manifest, in bytes. A range of heights takes some 18 bytes, so the manifest of a testnet with a gap
- * after each block has 9 MB.
- */
-const MANIFEST_BYTES = 16 * 1024 * 1024;
+/** Maximum size of a manifest: that of a testnet with a gap after each block has 9 MB. And of a file of digests: 190 KB. */
+const [MANIFEST_BYTES, DIGESTS_BYTES] = [16 * 1024 * 1024, 1024 * 1024];
 
-/**
- * Maximum number of ranges of heights that a source may list as read. A source with more is refused, because the time
- * to join two lists of ranges grows with the product of their lengths.
- */
+/** Maximum number of ranges that were read: to join two lists of ranges takes the product of their lengths. */
 const MOST_RUNS = 10_000;
-
-/** Maximum size of a digest file, in bytes. A larger file is refused. Each of its 1,000 lines has some 190 bytes. */
-const DIGESTS_BYTES = 1024 * 1024;
 
 /**
  * Fetches the mirror's manifest. Returns undefined if the host has none. Throws an InputError if the manifest has
@@ -61,10 +46,7 @@ export async function findManifest(base: string, client: Client): Promise<Manife
   ]);
 }
 
-/**
- * Describes the first impossible value in a manifest, such as an invalid range of heights. Returns undefined if there
- * is none. Must be called before the values are used, because they decide how much a pull reads.
- */
+/** Describes the first impossible value in a manifest, before the values decide how much a pull reads. Undefined if none. */
 export function impossible({ heights, blocks, tip, sources = [] }: Manifest): string | undefined {
   const read = sources.flatMap((source) => source.blocks);
   const wrong = wrongRun(heights) ?? sources.map((source) => wrongRun(source.blocks)).find((run) => run !== undefined);
@@ -85,9 +67,7 @@ export interface Listing {
   readonly blocks: readonly BlockDigest[];
 }
 
-/**
- * Reads the manifest and all digests. Retries if they do not match, because a build may just be replacing the files.
- */
+/** Reads the manifest and all digests. Retries if they do not match, because a build may just be replacing the files. */
 export async function readListing(base: string, client: Client): Promise<Listing> {
   return client.persist(base, async () => {
     const found = await findManifest(base, client);
@@ -106,10 +86,7 @@ export async function readListing(base: string, client: Client): Promise<Listing
   });
 }
 
-/**
- * Returns a reader of a mirror's archive. The reader fetches complete files, checks each file against the hash in its
- * name, and keeps the last few files.
- */
+/** Returns a reader of a mirror's archive, which fetches complete files, checks the hash in their names, and keeps some. */
 export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
   // Keeps promises, so that concurrent reads of a file fetch it once.
   const files = new PartCache(KEPT_BYTES);
@@ -142,16 +119,10 @@ export function digestsPaths({ heights }: Manifest): Set<string> {
 /** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
 export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
 
-/** Maximum size of archive files to keep in memory, in bytes. */
-const KEPT_BYTES = MOST_OBJECT;
+/** Archive files to keep in memory, in bytes, and to fetch at the same time: a reader may ask for a file of each level. */
+const [KEPT_BYTES, FETCHES] = [MOST_OBJECT, 2];
 
-/** Maximum number of archive files that are fetched at the same time. A reader may ask for a file of each level. */
-const FETCHES = 2;
-
-/**
- * Returns a complete file of `size` bytes, undefined if the mirror does not have it. Rejects if the file is larger, or
- * does not match its name, which is a hash of its content.
- */
+/** Returns a complete file, undefined if the mirror lacks it. Rejects if it is larger, or has another hash than its name. */
 async function fetchWhole(path: string, size: number, base: string, client: Client): Promise<Uint8Array | undefined> {
   const { status, body } = await client.get(`${base}/${path}`, (bytes) => bytes, Math.min(size, MOST_FILE));
   if (status === 404) return undefined;

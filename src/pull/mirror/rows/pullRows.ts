@@ -6,7 +6,7 @@
  * No text of an index becomes a path: paths are computed from checked heights and digests.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { inParallel } from '../../../atOnce.ts';
 import { attempt } from '../../../attempt.ts';
@@ -27,10 +27,9 @@ import { joinRuns, joinSources } from '../../../contract/sources.ts';
 import { readFiles } from '../../../duckdb/readFilesSql.ts';
 import { flag, int, type Store } from '../../../duckdb/store.ts';
 import { InputError } from '../../../errors.ts';
-import { sha256Of } from '../../../input/checksums.ts';
 import { ROWS_FOLDER, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } from '../../../rows/rowsFolder.ts';
-import { HEIGHTS_PER_FILE, hundredOf } from '../../../rows/rowsForm.ts';
+import { HEIGHTS_PER_FILE, hundredOf, stampOf } from '../../../rows/rowsForm.ts';
 import type { Client } from '../../httpClient.ts';
 import { workFile } from '../../pulledFiles.ts';
 import type { PullOptions, PullResult } from '../../pullOptions.ts';
@@ -39,10 +38,7 @@ import { BadDataError, findManifest, impossible as impossibleManifest, MOST_BLOC
 import { type RowsLimits, RowsReader } from './readerProcesses.ts';
 import { mostBytes } from './readStrangersRows.ts';
 
-/**
- * Maximum size of an index, in bytes. A file takes some 240 bytes in the index, so the index of a testnet with 100,000
- * files has 24 MB.
- */
+/** Maximum size of an index, in bytes. A file takes some 240 bytes in it, so that of a testnet with 100,000 files has 24 MB. */
 const INDEX_BYTES = 64 * 1024 * 1024;
 
 /** Maximum number of rows of a file, and of runes. No block has that many records; mainnet has 270,000 runes in 2026. */
@@ -68,15 +64,11 @@ interface Tools {
 
 type Options = Omit<PullOptions, 'to'> & { readonly folder: string; readonly limits: RowsLimits };
 
-/**
- * Pulls once. Throws an InputError for an impossible index, and if a settled block differs; a BuildError if the mirror
- * fails or a file is wrong.
- */
+/** Pulls once. Throws an InputError for an impossible index or another settled block, a BuildError if a file is wrong. */
 export async function pullRows(options: Options, { base, client, ...source }: RowsSource, tools: Tools): Promise<PullResult> {
   const reader = new RowsReader(options.limits, tools.store.processMemory);
   try {
-    let { manifest } = source;
-    for (let round = 1; ; round++) {
+    for (let { manifest, round } = { ...source, round: 1 }; ; round++) {
       const theirs = await client.persist(base, () => readTheirs(base, manifest, client, options.limits));
       try {
         return await new RowsPull(options, { base, manifest, client }, theirs, reader, tools).run(round === 1);
@@ -114,9 +106,11 @@ class RowsPull {
     const tip = theirs.tip?.height ?? -1;
     this.#checkSame();
     checkSizes(folder, ours);
-    const from = firstOf(wanted.from, tip, ours);
+    const [own = Number.MAX_SAFE_INTEGER, lowest = 0] = [beginOf(ours), beginOf(theirs)];
+    // Blocks between the pulled ones and the wanted ones are fetched, too, so that no block is missing in between.
+    const from =
+      typeof wanted.from === 'object' ? Math.max(tip - wanted.from.last + 1, 0) : Math.min(wanted.from ?? beginOf(ours) ?? 0, own);
     const files = theirs.files.filter(({ last }) => last >= from);
-    const lowest = theirs.sources[0]?.blocks[0]?.[0] ?? theirs.files[0]?.first ?? 0;
     const known = new Set(KINDS.flatMap((kind) => ours[kind].map((file) => keyOf(kind, file))));
     const kept = ours.files.filter(({ last }) => last < lowest && last >= from);
     const cut = ours.files.find(({ first, last }) => from < lowest && first < lowest && lowest <= last);
@@ -136,13 +130,13 @@ class RowsPull {
     if (isBehind) tools.log.notice(`${this.#name} is behind: its last block is ${tip}, and block ${ours.tip?.height} was pulled before`);
     else this.#commit([...kept, ...files], from, lowest, kept.length > 0);
     const index = isBehind ? ours : (readIndex(folder) ?? ours);
-    const sum = (of: (file: RowFile) => number) => newFiles.reduce((total, file) => total + of(file), 0);
+    const runs = index.sources.length > 0 ? index.sources.flatMap(({ blocks }) => blocks) : index.files.map(rangeOf);
     return {
-      blocks: sum(({ first, last }) => last - first + 1),
-      records: sum(({ rows }) => rows),
+      blocks: blocksIn(newFiles),
+      records: newFiles.reduce((total, { rows }) => total + rows, 0),
       bytes: [...newFiles, ...newRunes].reduce((total, { bytes }) => total + bytes, 0),
       replaced,
-      heights: rangesOf(index),
+      heights: joinRuns(runs).map(([first, last]) => ({ first, last })),
     };
   }
 
@@ -161,9 +155,9 @@ class RowsPull {
 
   #announce(tip: number, from: number, files: readonly RowFile[]): void {
     const { log } = this.tools;
-    const blocks = files.reduce((sum, { first, last }) => sum + last - first + 1, 0);
     const todo = files.length === 0 ? 'nothing to fetch' : `${count(files.length, 'file')} to fetch`;
-    log.info('looked', `${this.#name} has blocks up to ${tip}: ${todo}.`, { source: this.#name, tip, blocks, files: files.length });
+    const fields = { source: this.#name, tip, blocks: blocksIn(files), files: files.length };
+    log.info('looked', `${this.#name} has blocks up to ${tip}: ${todo}.`, fields);
     if (from > tip) log.notice(`the source has none of the wanted blocks: its last block is ${tip}`);
   }
 
@@ -190,8 +184,7 @@ class RowsPull {
     const { first, last, bytes, sha256 } = file;
     const name = rowsName(kind, file);
     // A killed pull has checked this file, but not written the index.
-    if (existsSync(join(folder, name)) && statSync(join(folder, name)).size === bytes && (await sha256Of(join(folder, name))) === sha256)
-      return;
+    if ((await stampOf(join(folder, name)))?.sha256 === sha256) return;
     let attempts = 0;
     await client.persist(`the ${kind === 'files' ? 'rows' : 'runes'} of blocks ${first}..${last}`, async () => {
       signal.throwIfAborted();
@@ -214,15 +207,12 @@ class RowsPull {
     });
   }
 
-  /**
-   * Compares the rows that the folder would lose with the new ones. Returns the number of pulled blocks that changed.
-   * Throws an InputError if one of them is settled.
-   */
+  /** Returns how many pulled blocks have other rows in the new files. Throws an InputError if one of them is settled. */
   async #compare(dropped: readonly RowFile[], added: readonly RowFile[], lowest: number): Promise<number> {
     const { folder, confirmations } = this.options;
-    const { files, sources, tip } = this.#ours;
+    const { tip } = this.#ours;
     if (tip === undefined) return 0;
-    const low = Math.max(lowest, sources[0]?.blocks[0]?.[0] ?? files[0]?.first ?? 0);
+    const low = Math.max(lowest, beginOf(this.#ours) ?? 0);
     const high = Math.min(tip.height, this.theirs.tip?.height ?? -1);
     const within = (all: readonly RowFile[]) => all.filter(({ first, last }) => last >= low && first <= high);
     const [ours, theirs] = [within(dropped), within(added)];
@@ -282,17 +272,12 @@ class RowsPull {
   }
 }
 
-function firstOf(from: PullOptions['wanted']['from'], tip: number, { files, sources }: FolderIndex): number {
-  const own = sources[0]?.blocks[0]?.[0] ?? files[0]?.first;
-  if (typeof from === 'object') return Math.max(tip - from.last + 1, 0);
-  // Blocks between the pulled ones and the wanted ones are fetched, too, so that no block is missing in between.
-  return Math.min(from ?? own ?? 0, own ?? Number.MAX_SAFE_INTEGER);
-}
+/** First height of the blocks of an index. Undefined if it has none. */
+const beginOf = ({ sources, files }: FolderIndex): number | undefined => sources[0]?.blocks[0]?.[0] ?? files[0]?.first;
 
-const rangesOf = ({ sources, files }: FolderIndex): { first: number; last: number }[] => {
-  const runs = sources.length > 0 ? sources.flatMap(({ blocks }) => blocks) : files.map(({ first, last }) => [first, last] as const);
-  return joinRuns(runs).map(([first, last]) => ({ first, last }));
-};
+const rangeOf = ({ first, last }: RowFile): [number, number] => [first, last];
+
+const blocksIn = (files: readonly RowFile[]): number => files.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 
 async function readTheirs(base: string, manifest: Manifest, client: Client, limits: RowsLimits): Promise<RowsIndex> {
   const { sha256 } = manifest.rows ?? {};
@@ -329,7 +314,7 @@ function impossible(index: RowsIndex, manifest: Manifest, limits: RowsLimits): s
   const sum = runes.reduce((total, { rows }) => total + rows, 0);
   const large = runes.find(({ first, last: end, rows, bytes }) => end < first || end > HIGHEST || bytes > mostBytes(rows, 1, limits));
   if (sum > MOST_RUNES || large !== undefined) return `has files of runes with ${sum} rows, which are too large or in no place`;
-  const begin = sources[0]?.blocks[0]?.[0] ?? files[0]?.first ?? 0;
+  const begin = beginOf(index) ?? 0;
   let [before, without] = [-1, last - begin + 1];
   for (const { first, last: end, rows, bytes } of files) {
     const what = `has a file of blocks ${first}..${end}`;

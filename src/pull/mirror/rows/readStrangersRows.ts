@@ -38,36 +38,21 @@ export type RowsRequest = z.infer<typeof request>;
 export const rowsReply = z.strictObject({ fault: z.string().optional() });
 type RowsReply = z.infer<typeof rowsReply>;
 
-/** Thrown for a file that no mirror of this program would publish. */
-class Refusal extends Error {}
-
 /** Reads requests, one per line, until the input ends. Writes one line with the reply to each request. */
 export async function answerRequests(input: AsyncIterable<string>, write: (line: string) => void): Promise<void> {
   for await (const line of input) write(`${JSON.stringify(await answer(request.parse(JSON.parse(line))))}\n`);
 }
 
-async function answer({ path, runes, memoryLimit, ...one }: RowsRequest): Promise<RowsReply> {
+async function answer(request: RowsRequest): Promise<RowsReply> {
+  const { path, runes, memoryLimit } = request;
   const scratch = `${path}.spilled`;
   const store = await Store.open({ memoryLimit, threads: 1, scratch, only: [path, ...runes] });
   try {
-    await check(path, one, store);
-    if (one.kind === 'files' && one.hasSpent) {
-      const premines =
-        runes.length === 0
-          ? 'SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS premine WHERE false'
-          : `SELECT id, premine FROM ${readFiles('parquet', runes)}`;
-      const unbalanced = await firstUnbalanced(path, await store.view('premines', PREMINES, premines), store);
-      if (unbalanced !== undefined) throw new Refusal(unbalanced);
-    }
-    return {};
+    return { fault: await faultOf(request, store) };
   } catch (error) {
+    if (error instanceof ParquetError) return { fault: error.message };
     // Errors of DuckDB may quote values of the file, so the message is shortened.
-    return {
-      fault:
-        error instanceof Refusal || error instanceof ParquetError
-          ? error.message
-          : `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}`,
-    };
+    return { fault: `it cannot be read: ${messageOf(error).split('\n')[0]?.slice(0, 200)}` };
   } finally {
     store.close();
     rmSync(scratch, { recursive: true, force: true });
@@ -82,25 +67,23 @@ const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_ad
 /**
  * Checks the sizes in footer and page headers before DuckDB reads the file, so that unpacking cannot fill the memory.
  * Then checks all that a build checks, so that no build refuses the rows: columns, order, cells, and that blocks,
- * transactions and runes do not contradict themselves. Also checks that cells are short, and that all rows are of the
- * blocks from `first` to `last`.
+ * transactions and runes do not contradict themselves. Also checks that cells are short, that all rows are of the blocks
+ * from `first` to `last`, and that rows of a node conserve runes.
  */
-async function check(
-  path: string,
-  { kind, rows, first, last, hasSpent, limits }: Omit<RowsRequest, 'path' | 'runes' | 'memoryLimit'>,
-  store: Store,
-): Promise<void> {
+async function faultOf({ path, kind, rows, first, last, hasSpent, runes, limits }: RowsRequest, store: Store): Promise<string | undefined> {
   const [heights, isLedger] = [last - first + 1, kind === 'files'];
   const form = isLedger ? ledgerForm(hasSpent) : RUNES;
   const found = parquetFacts(path);
-  if (found.rows !== rows) throw new Refusal(`it has ${found.rows} rows, but the list says ${rows}`);
-  if (!found.isPlain) throw new Refusal('its pages are in other encodings than this program writes');
-  const spentHeights = isLedger ? heights : 1;
-  if (found.unpacked > mostBytes(rows, spentHeights, limits))
-    throw new Refusal(`it has ${found.unpacked} bytes after unpacking, too many for ${rows} rows`);
+  if (found.rows !== rows) return `it has ${found.rows} rows, but the list says ${rows}`;
+  if (!found.isPlain) return 'its pages are in other encodings than this program writes';
+  if (found.unpacked > mostBytes(rows, isLedger ? heights : 1, limits))
+    return `it has ${found.unpacked} bytes after unpacking, too many for ${rows} rows`;
   const fault = (await formFault(path, form, store)) ?? (await faultOfCells(path, form, heights, limits, store));
   const contradiction = fault ?? (await (isLedger ? faultOfBlocks : faultOfRunes)(path, first, last, store));
-  if (contradiction !== undefined) throw new Refusal(contradiction);
+  if (contradiction !== undefined || !isLedger || !hasSpent) return contradiction;
+  const premines =
+    runes.length === 0 ? 'SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS premine WHERE false' : `FROM ${readFiles('parquet', runes)}`;
+  return firstUnbalanced(path, await store.view('premines', PREMINES, `SELECT id, premine FROM (${premines})`), store);
 }
 
 async function faultOfCells(
@@ -173,9 +156,6 @@ async function faultOfRunes(path: string, first: number, last: number, store: St
 
 type SizeLimits = Pick<WorkLimits, 'rowBytes' | 'spentBytes'>;
 
-/**
- * Returns the maximum size in bytes of a file with this many rows and heights. A block has less than 4 MB of spent
- * outputs.
- */
+/** Returns the maximum size in bytes of a file with this many rows and heights. A block has less than 4 MB of spent outputs. */
 export const mostBytes = (rows: number, heights: number, { rowBytes, spentBytes }: SizeLimits): number =>
   64 * 1024 + rows * rowBytes + heights * spentBytes;

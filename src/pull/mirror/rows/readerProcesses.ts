@@ -15,40 +15,31 @@ import { BadDataError } from '../mirrorSource.ts';
 import { type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
 /**
- * Memory of the pull's own process while other processes read rows, in bytes: for Node.js, and for the answers that the
- * pull saves.
+ * Memory in bytes: of the pull's own process, while others read rows; and of each reader process, by which their number is
+ * computed. A process takes up to 330 MB for a file of 1.6 million rows. DuckDB gets a limit from LEAST to MOST.
  */
-const PULL = 250e6;
-
-/**
- * Memory of one reader process, in bytes. DuckDB gets a limit from LEAST to MOST. EACH is the memory per process by
- * which the number of processes is computed. A process takes up to 330 MB for a file of 1.6 million rows. This was
- * measured with two limits: LEAST, and the limit in a pull with the default memory.
- */
-const [LEAST, EACH, MOST] = [250e6, 350e6, 500e6];
+const [PULL, EACH, LEAST, MOST] = [250e6, 350e6, 250e6, 500e6];
 
 /** Limit of JavaScript memory in each process, in MB. It may be small, because DuckDB holds the rows. */
 const HEAP_MB = 128;
 
-/**
- * Limit of the system for all memory of one process, in KB. A process reserves up to 600 MB. DuckDB's own limit does
- * not count everything that a file can make DuckDB allocate.
- */
+/** Limit of the system for all memory of a process, in KB, because DuckDB's own does not count all. It reserves 600 MB. */
 const MOST_KB = 1_500_000;
+
+type FileRequest = Omit<RowsRequest, 'memoryLimit' | 'limits'>;
 
 export type RowsLimits = Pick<WorkLimits, 'rowsReadMs' | 'rowBytes' | 'spentBytes'>;
 
+/** A process, and its replies. `end` resolves when the process has ended. */
 interface Reader {
   readonly child: ChildProcess;
   readonly lines: Interface;
-  /** Resolves when the process has ended. */
   readonly end: Promise<undefined>;
 }
 
 export class RowsReader {
   /** Limits the number of parallel requests, each in a process of its own, to what the memory allows. */
   readonly #atOnce: AtOnce;
-  /** Memory limit of DuckDB in each process, such as `350MB`. */
   readonly #memoryLimit: string;
   readonly #idle: Reader[] = [];
   readonly #all = new Set<Reader>();
@@ -64,15 +55,12 @@ export class RowsReader {
     this.#memoryLimit = `${Math.floor(each / 1e6)}MB`;
   }
 
-  /**
-   * Waits for a free process, which then checks the file. Rejects with a BadDataError if the file is refused, or if its
-   * process ends or takes too long.
-   */
-  read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<void> {
+  /** Waits for a free process, which then checks the file. Rejects with a BadDataError if it is refused, or takes too long. */
+  read(request: FileRequest): Promise<void> {
     return this.#atOnce.run(() => this.#read(request));
   }
 
-  async #read(request: Omit<RowsRequest, 'memoryLimit' | 'limits'>): Promise<void> {
+  async #read(request: FileRequest): Promise<void> {
     const reader = this.#idle.pop() ?? this.#start();
     const timer = setTimeout(() => reader.child.kill('SIGKILL'), this.limits.rowsReadMs);
     try {
