@@ -53,8 +53,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   sortedAtOnce: 6_000_000,
   /** Records that one step of a build groups or joins, unless a single block has more (duckdb/blockRanges.ts). */
   listedAtOnce: 1_000_000,
-  /** Ids of the last build per new transaction, above which a build looks up each id instead of reading all (format/ids.ts). */
-  entriesPerLookUp: 200,
   /** Average size of a row of another mirror, in bytes, without spent outputs, both packed and unpacked. A larger file is refused. */
   rowBytes: 2 * KB,
   /** Average size of a block's spent outputs in another mirror's rows. A block has room for 24,400 inputs with runes: 3.4 MB as text. */

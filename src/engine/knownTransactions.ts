@@ -11,28 +11,25 @@ import { int, type Store } from '../duckdb/store.ts';
 import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
-import { findIds, ID_PAGE, type IdEntry, idKey, KEY_DIGITS, parseIds } from '../format/ids.ts';
+import { type IdEntry, idKey, KEY_DIGITS, parseIds } from '../format/ids.ts';
+import { headKey, lengthIn } from '../format/pagedList.ts';
 import { PartCache } from '../format/partCache.ts';
 import type { InputTransactions, KnownTransaction } from '../input/checkConsistency.ts';
-import { exceeds, type WorkLimits } from '../limits.ts';
+import type { WorkLimits } from '../limits.ts';
 import { txIdOf } from '../pages/envelope.ts';
 import { firstRecords } from '../pages/windowFromArchive.ts';
 import { yieldNow } from '../yieldNow.ts';
-import type { StoredDocument } from './archive/documentWriter.ts';
-import { storedLists } from './archive/pagedLists.ts';
+import { findRanges } from './archive/documentWriter.ts';
 import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive.ts';
 
-type FindLimits = Pick<WorkLimits, 'entriesPerLookUp' | 'sortedAtOnce' | 'keptRecords'>;
-
 /**
- * Returns the transactions of `input` that an unchanged block also has. The time is proportional to the transactions of
- * the input plus the entries of the last build, even if all ids have equal last digits. Rejects with a
- * ChangedArchiveError when the archive is damaged.
+ * Returns the transactions of `input` that an unchanged block also has. Reads only the members of ids that may have
+ * their keys, each about once. Rejects with a ChangedArchiveError when the archive is damaged.
  */
 export const findKnown = (
   old: StoredArchive,
   input: InputTransactions,
-  limits: FindLimits,
+  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
   inflate = inflateLocally,
 ): Promise<KnownTransaction[]> =>
@@ -41,93 +38,55 @@ export const findKnown = (
     throw new ChangedArchiveError(`the archive was changed since the last build: ${messageOf(error)}`);
   });
 
-async function find(
-  old: StoredArchive,
-  input: InputTransactions,
-  limits: FindLimits,
-  store: Store,
-  inflate: ArchiveFiles['inflate'],
-): Promise<KnownTransaction[]> {
-  const rows = await store.rows(`SELECT block_height FROM ${input.affected}`, { block_height: int });
-  const affected = new Set(rows.map((row) => row.block_height));
-  const transactions = await store.number(`SELECT count(*) AS number FROM ${input.transactions}`);
-  const bytes = old.root.ids.flatMap(({ files }) => files).reduce((sum, file) => sum + file.bytes, 0);
-  const archive = await openLocally(old, inflate);
-  const isKept = ({ height, count }: IdEntry) => count > 0 && !affected.has(height);
-  const levels = old.root.ids.map((level) => listsInOrder(storedLists(old, level, ID_PAGE)));
-  const inOrder = async (key: string) => (await Promise.all(levels.map((entriesOf) => entriesOf(key)))).flat();
-  const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', bytes / ENTRY_BYTES / transactions);
-  const entriesAt = areFew ? (key: string) => findIds(archive, key) : inOrder;
-  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, limits, store);
-  const known: KnownTransaction[] = [];
-  for await (const [entry, record] of firstRecords(suspects.entries, archive)) {
-    const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
-    const height = suspects.heights.get(txId);
-    if (height !== undefined) known.push({ txId, height, other: entry.height });
-    await yieldNow();
-  }
-  return known;
-}
-
 /** Hex digits of an id without its prefix. */
 const ID_LENGTH = 64;
-
-/**
- * Transactions that may be in both the input and the last build. `entries` are the entries of the last build whose keys
- * also occur in the input. `heights` has the heights of the input's transactions with these keys, by tx id.
- */
-interface Suspects {
-  readonly heights: ReadonlyMap<string, number>;
-  readonly entries: readonly IdEntry[];
-}
 
 /** Memory that DuckDB needs to sort a transaction's id, in bytes. */
 const ROW_BYTES = 512;
 
-/** Finds the suspects. Calls `entriesAt`, which returns the entries of a key, once for each key, in ascending order. */
-async function findSuspects(
-  entriesAt: (key: string) => Promise<readonly IdEntry[]>,
-  { transactions }: InputTransactions,
-  limits: FindLimits,
+async function find(
+  old: StoredArchive,
+  input: InputTransactions,
+  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
-): Promise<Suspects> {
-  const suspects = { heights: new Map<string, number>(), entries: [] as IdEntry[] };
-  let [key, areKnown] = ['', false];
-  const rows = `SELECT tx_id, block_height, right(tx_id, ${KEY_DIGITS}) AS id_key FROM ${transactions}`;
+  inflate: ArchiveFiles['inflate'],
+): Promise<KnownTransaction[]> {
+  const affected = new Set(
+    (await store.rows(`SELECT block_height FROM ${input.affected}`, { block_height: int })).map((row) => row.block_height),
+  );
+  const isKept = ({ height, count }: IdEntry) => count > 0 && !affected.has(height);
+  // The heights of transactions whose keys are also in the archive, by tx id, and the entries of these keys.
+  const heights = new Map<string, number>();
+  const entries: IdEntry[] = [];
+  const known = new Set<string>();
+  let last = '';
+  const rows = `SELECT tx_id, block_height, right(tx_id, ${KEY_DIGITS}) AS id_key FROM ${input.transactions}`;
   for await (const chunk of sortedRows({ rows, key: 'id_key', within: 'tx_id', rowBytes: ROW_BYTES }, limits, store)) {
-    for (const [id, height] of chunk.getRows()) {
-      const txId = String(id);
-      if (idKey(txId) !== key) {
-        key = idKey(txId);
-        const found = await entriesAt(key);
-        areKnown = found.length > 0;
-        for (const entry of found) suspects.entries.push(entry);
-        await yieldNow();
+    const transactions = chunk.getRows().map(([id, height]) => [String(id), Number(height)] as const);
+    // The first key may have been looked up with the transactions before these.
+    const keys = [...new Set(transactions.map(([id]) => idKey(id)))].filter((key) => key !== last);
+    for (const level of old.root.ids)
+      for await (const { key, values } of findRanges(old, level, keys.map(ofList))) {
+        const kept = lengthIn(values) === undefined ? parseIds(values).filter(isKept) : [];
+        if (kept.length > 0) known.add(key.slice(0, KEY_DIGITS));
+        for (const entry of kept) entries.push(entry);
       }
-      if (areKnown) suspects.heights.set(txId, Number(height));
-    }
+    for (const [id, height] of transactions) if (known.has(idKey(id))) heights.set(id, height);
+    last = keys.at(-1) ?? last;
+    await yieldNow();
   }
-  return suspects;
+  const found: KnownTransaction[] = [];
+  for await (const [entry, record] of firstRecords(entries, await openLocally(old, inflate))) {
+    const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
+    const height = heights.get(txId);
+    if (height !== undefined) found.push({ txId, height, other: entry.height });
+    await yieldNow();
+  }
+  return found;
 }
 
-/** Bytes of an entry of the ids in an archive, about. */
-const ENTRY_BYTES = 9;
-
-/** Returns a function that returns all entries with a key. The keys of successive calls must ascend. */
-function listsInOrder(lists: Iterator<StoredDocument>): (key: string) => Promise<IdEntry[]> {
-  let current: StoredDocument | undefined;
-  const next = () => {
-    const { value, done } = lists.next();
-    current = done === true ? undefined : value;
-  };
-  let isOpen = false;
-  return async (key) => {
-    if (!isOpen) next();
-    isOpen = true;
-    for (; current !== undefined && current.key < key; next()) await yieldNow();
-    return current?.key === key ? parseIds(current.values) : [];
-  };
-}
+/** Returns the range of the head and the pages of a list (format/pagedList.ts). */
+const ofList = (key: string) => ({ from: `${key} `, end: `${headKey(key)}!` });
 
 const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');
 
