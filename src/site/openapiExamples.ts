@@ -3,7 +3,6 @@
  * says so), and errors from the parser of requests.
  */
 
-import type { ActivityRecord } from '../contract/recordJson.ts';
 import type { BuiltSite, Dialect, Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import { parseTarget } from '../pages/parseRequest.ts';
@@ -16,7 +15,7 @@ export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bf
 export const EXAMPLE_ADDRESS = 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t';
 
 /** The newer one of the two records of the transaction EXAMPLE_TX. */
-const PREMINE: ActivityRecord = {
+const PREMINE = {
   rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
   address: EXAMPLE_ADDRESS,
   amount: '100000000000.00000',
@@ -32,7 +31,7 @@ const PREMINE: ActivityRecord = {
 };
 
 /** The only record of a block in the recorded test data (test/fixtures/conformance). */
-const RECORDED: ActivityRecord = {
+const RECORDED = {
   rune: { id: '840000:11', number: 11, name: 'PREKLJSXWMBQMMMGEF', spaced_name: 'PREKLJS•XWMBQM•M•MGEF' },
   address: 'bc1qmhsd5hsd0jfr72vr94spak3329nf4jqyh3pg05',
   amount: '1000000000000000.000000000000000000',
@@ -48,7 +47,7 @@ const RECORDED: ActivityRecord = {
 };
 
 /** Formats a record in a dialect, with the dialect's order of keys. Only `receiver_address` may be missing. */
-function spelled({ rune, address, amount, operation, location }: ActivityRecord, dialect: Dialect): object {
+function spelled({ rune, address, amount, operation, location }: typeof PREMINE, dialect: Dialect): object {
   const { block_height, tx_index, vout, timestamp } = location;
   const [block_hash, tx_id] = [spellHex(location.block_hash, dialect), spellHex(location.tx_id, dialect)];
   if (dialect === 'contract') {

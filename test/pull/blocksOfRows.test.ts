@@ -4,8 +4,7 @@
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { digestOfRecords } from '../../src/contract/blockDigest.ts';
-import type { ActivityRecord } from '../../src/contract/recordJson.ts';
+import { blockDigest } from '../../src/contract/blockDigest.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { columns } from '../../src/duckdb/table.ts';
 import { blocksOfRows, runesOfRows } from '../../src/rows/blocksOfRows.ts';
@@ -74,26 +73,26 @@ async function expectedBlocks(rows: string, runes: string): Promise<unknown[]> {
     found.filter((row) => Number(row['block_height']) === height).sort((a, b) => Number(b['event_index']) - Number(a['event_index'])),
   );
   return blocks.map((block, height) => {
-    const records = block.map(
-      (row) =>
-        ({
-          rune: { id: row['rune_id'], number: Number(row['number']), name: row['name'], spaced_name: row['spaced_name'] },
-          address: row['address'],
-          receiver_address: row['receiver_address'],
-          amount: row['amount'] === null ? null : shifted(String(row['amount']), Number(row['divisibility'])),
-          operation: row['operation'],
-          location: {
-            block_hash: row['block_hash'],
-            block_height: height,
-            tx_id: row['tx_id'],
-            tx_index: Number(row['tx_index']),
-            vout: row['output'] === null ? null : Number(row['output']),
-            output: row['output'] === null ? null : row['tx_id'],
-            timestamp: Number(row['timestamp']),
-          },
-        }) as ActivityRecord,
-    );
-    return { height, hash: block[0]?.['block_hash'], records: block.length, digest: digestOfRecords(records) };
+    const records = block.map((row) => {
+      const hasOutput = row['output'] !== null;
+      const location = {
+        block_hash: `0x${row['block_hash']}`,
+        block_height: height,
+        tx_id: `0x${row['tx_id']}`,
+        tx_index: Number(row['tx_index']),
+        ...(hasOutput ? { vout: Number(row['output']), output: `0x${row['tx_id']}` } : {}),
+        timestamp: Number(row['timestamp']),
+      };
+      return JSON.stringify({
+        rune: { id: row['rune_id'], number: Number(row['number']), name: row['name'], spaced_name: row['spaced_name'] },
+        address: row['address'] ?? undefined,
+        receiver_address: row['receiver_address'] ?? undefined,
+        amount: row['amount'] === null ? undefined : shifted(String(row['amount']), Number(row['divisibility'])),
+        operation: row['operation'],
+        location,
+      });
+    });
+    return { height, hash: block[0]?.['block_hash'], records: block.length, digest: blockDigest(records.join()) };
   });
 }
 

@@ -1,8 +1,6 @@
 /** Collects the JSON of rendered records in a buffer that grows as needed. */
 import type { Blobs } from '../../duckdb/columns.ts';
 
-const COMMA = 0x2c;
-
 /** JSON of records, each followed by a comma, so that consecutive records are one slice. */
 export interface RecordSlices {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -27,17 +25,6 @@ export class RecordBytes implements RecordSlices {
   /** Number of used bytes. */
   get length(): number {
     return this.offsets[this.count] ?? 0;
-  }
-
-  /** Adds one record, which must not end with a comma, and a comma after it. */
-  add(record: Uint8Array): void {
-    const start = this.length;
-    const end = start + record.length + 1;
-    this.#makeRoom(1, end);
-    this.bytes.set(record, start);
-    this.bytes[end - 1] = COMMA;
-    this.count += 1;
-    this.offsets[this.count] = end;
   }
 
   /** Adds rows `from` to `to - 1`, which already end with a comma. */

@@ -1,8 +1,6 @@
 /**
  * SQL that renders a record as compact JSON. DuckDB runs it on all cores, and the bytes reach the files without
  * becoming JavaScript strings. Key order and spelling depend on the dialect (docs/api.md, "Dialects").
- *
- * contract/recordJson.ts renders parsed records in JavaScript, and names the tests that compare both kinds of JSON.
  */
 import { literal } from '../../duckdb/store.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
