@@ -1,7 +1,6 @@
 /** Flags of the build command, and their conversion to options. */
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
-import { attempt } from '../attempt.ts';
 import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
@@ -10,7 +9,7 @@ import { UsageError } from '../errors.ts';
 import { MOST_OBJECT } from '../format/root.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { LIMITS } from '../limits.ts';
-import { KEY_VARIABLE, parseSigningKey, readSigningKey } from '../output/signingKeys.ts';
+import { KEY_VARIABLE, keyVariable, parseSigningKey, readSigningKey } from '../output/signingKeys.ts';
 import { arePageSizes, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
 import type { BuildOptions, LastBlocks } from './buildOptions.ts';
@@ -89,7 +88,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   const keyFiles = flags.all('key-file');
   for (const file of keyFiles)
     if (isInside(file, out)) throw new UsageError(`--key-file ${file} is in the output folder ${out}, and would be published with it`);
-  const variable = attempt(() => process.env[KEY_VARIABLE]) ?? '';
+  const variable = keyVariable() ?? '';
   const keys = [
     ...(variable === '' ? [] : [parseSigningKey(variable, `the environment variable ${KEY_VARIABLE}`)]),
     ...keyFiles.map(readSigningKey),

@@ -15,6 +15,8 @@ export interface AddressForm extends LevelForm<`outputs.${'addresses' | 'starts'
   /** Levels of outputs by outpoint that this build keeps from the last build. */
   readonly known: readonly DocumentLevel[];
   readonly ranges: readonly LevelRange[];
+  /** View of the runes that outputs received (output, block_height), even if the outputs are now spent. */
+  readonly received: string;
 }
 
 /** SQL expression of the sort key of `output` (lists/unspentOutputs.ts): by descending height, then by txid, then by vout. */
@@ -23,6 +25,15 @@ const SORT = `lpad((${ABOVE_HEIGHTS} - height)::VARCHAR, 8, '0') || split_part("
 /** Begins to write levels. */
 export const beginAddresses = (store: Store): Promise<void> =>
   store.run('CREATE OR REPLACE TEMP TABLE list_pages (first BIGINT, key VARCHAR, page BIGINT, start VARCHAR)');
+
+/** Begins a level, whose outputs `addOutputs` then adds. */
+export const beginLevel = (store: Store): Promise<void> =>
+  store.run(`CREATE OR REPLACE TEMP TABLE made_outputs ("output" VARCHAR, address VARCHAR, height BIGINT, place VARCHAR, runes VARCHAR);
+    CREATE OR REPLACE TEMP TABLE spent_below ("output" VARCHAR, address VARCHAR)`);
+
+/** Adds outputs that the level makes and does not spend, and outputs of lower levels that it spends, from two tables. */
+export const addOutputs = (made: string, spent: string, store: Store): Promise<void> =>
+  store.run(`INSERT INTO made_outputs FROM ${made}; INSERT INTO spent_below FROM ${spent}`);
 
 /** Inserts the pages of a kept level into `list_pages`. */
 export async function keepStarts(level: DocumentLevel, { old, limits }: AddressForm, store: Store): Promise<void> {
@@ -45,10 +56,7 @@ const [HEAD_PLACE, REMOVED_PLACE] = [`' '`, `'~' || text`];
 /** Sorts after the number of each page: a page has its index plus 1, and an index has at most 8 digits. */
 const MOST_PAGES = 1e8;
 
-/**
- * Writes a level from two tables: `made_outputs` (output, address, height, place, runes), the outputs that the level makes
- * and does not spend, and `spent_below` (output, address), the outputs of lower levels that it spends.
- */
+/** Writes a level from the outputs that `addOutputs` added. */
 export async function writeAddresses(range: LevelRange, form: AddressForm, store: Store) {
   const { open, limits } = form;
   const { listPage: page } = limits;
@@ -120,7 +128,7 @@ async function placeRemoved(range: LevelRange, form: AddressForm, store: Store):
   const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key)';
   if ((await store.number(`SELECT count(*) AS number FROM (${sought})`)) === 0) return;
   await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
-    SELECT DISTINCT "output", block_height AS height FROM received SEMI JOIN (${sought}) USING ("output")`);
+    SELECT DISTINCT "output", block_height AS height FROM ${form.received} SEMI JOIN (${sought}) USING ("output")`);
   await findHeights(
     `SELECT DISTINCT "output" FROM (${sought}) ANTI JOIN removed_heights USING ("output") ORDER BY "output"`,
     range,

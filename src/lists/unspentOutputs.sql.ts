@@ -12,7 +12,7 @@ import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import { FORMS_OF_ROWS } from '../input/recognise.ts';
 import { digitsOf, joinedParts, sumsOf, unitsOf } from './balanceChanges.sql.ts';
-import { beginAddresses, keepStarts, writeAddresses } from './outputsOfAddress.sql.ts';
+import { addOutputs, beginAddresses, beginLevel, keepStarts, writeAddresses } from './outputsOfAddress.sql.ts';
 import { SPENT } from './unspentOutputs.ts';
 
 /** True when the input has all spent outputs, because all its ledgers are from a node, or because no block has records. */
@@ -44,7 +44,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
     SELECT block_height, tx_id || ':' || vout AS "output", tx_index, "timestamp", address, rune_id, amount
     FROM ${read.kept} WHERE operation = 'receive' AND vout IS NOT NULL`);
   const known = plans.flatMap((plan) => (plan.isKept ? (keptLevel(plan, before?.outputs) ?? []) : []));
-  const lists = { ...form, known, ranges: plans };
+  const lists = { ...form, known, ranges: plans, received: 'received' };
   await beginAddresses(store);
   const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
   for (const plan of plans) {
@@ -55,14 +55,13 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       if (level.starts !== undefined) await keepStarts(level.starts, lists, store);
     } else {
       const outputs = open('outputs.outputs', plan);
-      await store.run(`CREATE OR REPLACE TEMP TABLE made_outputs ("output" VARCHAR, address VARCHAR, height BIGINT, place VARCHAR, runes VARCHAR);
-        CREATE OR REPLACE TEMP TABLE spent_below ("output" VARCHAR, address VARCHAR)`);
+      await beginLevel(store);
       const rows = `SELECT false AS is_spent, * FROM received WHERE ${isWithin(plan)}
         UNION ALL BY NAME SELECT true AS is_spent, "output", address FROM ${read.spent} WHERE ${isWithin(plan)}`;
       for await (const part of rowParts({ rows, key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
         await selectOutputs(part, state, store);
         await writeTexts(outputs, store.stream(`SELECT ${TEXTS} FROM (${OUTPUT_TEXTS})`));
-        await store.run('INSERT INTO made_outputs FROM part_made; INSERT INTO spent_below FROM part_spent');
+        await addOutputs('part_made', 'part_spent', store);
       }
       level = { outputs: await outputs.finish(plan), ...(await writeAddresses(plan, lists, store)) };
     }

@@ -91,7 +91,7 @@ export const removalKey = (key: string, first: number, page: number): string =>
  * Numbers of outputs that a level removes from the lower level that begins at height `first`. `pages` alternates: index
  * of a page, number of outputs removed from this page, index of the next page, and so on.
  */
-export type Removals = readonly [first: number, ...pages: readonly number[]];
+type Removals = readonly [first: number, ...pages: readonly number[]];
 
 interface AddressDocument {
   /** Number of outputs that the level's blocks made. */

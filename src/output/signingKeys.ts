@@ -25,6 +25,9 @@ export interface SigningKey {
 /** Name of the environment variable that may contain the text of a private key. */
 export const KEY_VARIABLE = 'RUNE_MIRROR_KEY';
 
+/** Returns the variable, or undefined if the runtime may not read it, such as Deno without `--allow-env`. */
+export const keyVariable = (): string | undefined => attempt(() => process.env[KEY_VARIABLE]);
+
 /** Bytes that precede the seed in the DER encoding of an Ed25519 private key (PKCS #8, RFC 8410). */
 const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** Bytes that precede the key in the DER encoding of an Ed25519 public key (SPKI). */

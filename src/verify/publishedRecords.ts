@@ -88,7 +88,7 @@ export class PublishedRecords {
           progress.show(done, blocks.length, 'blocks');
           done += 1;
           await yieldNow();
-          found.push(...this.#read(block, lines));
+          for (const one of this.#read(block, lines)) found.push(one);
         }
       });
       const readable = found.map(({ listed }) => listed);

@@ -86,7 +86,7 @@ describe('the recipe for Docker with a node', () => {
     shell();
     const written = settings();
     const { $schema: _schema, ...rest } = parseSettings(written, () => 'rune-mirror.json');
-    expect(rest).toEqual({ source: 'core:http://node:8332', blocks: '840000..', dialect: 'hiro', layout: 'archive' });
+    expect(rest).toEqual({ source: 'core:http://node:8332', dialect: 'hiro', layout: 'archive' });
     shell();
     expect(settings()).toBe(written);
     const [program, , name, ...args] = update.split(' ');
