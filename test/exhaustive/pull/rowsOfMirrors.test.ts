@@ -409,6 +409,18 @@ describe('a mirror that lies', () => {
     ]);
   });
 
+  it('about files that were pulled before changes nothing, so that the folder does not look damaged', async () => {
+    cpSync(join(whole, 'dist'), dist(), { recursive: true });
+    await testPull(base, to());
+    const index = () => readFileSync(join(to(), 'pulled/index.json'), 'utf8');
+    const before = index();
+    const lies = (files: ReturnType<typeof indexOf>['files']) =>
+      files.map((file) => ({ ...file, bytes: file.bytes + 1, rows: file.rows + 1, digest: '0'.repeat(64) }));
+    publish({ ...indexOf(), files: lies(indexOf().files), runes: lies(indexOf().runes) });
+    expect(await testPull(base, to())).toMatchObject({ blocks: 0, replaced: 0 });
+    expect(index()).toBe(before);
+  });
+
   it('about spent outputs is believed, because nothing in the rows contradicts it', async () => {
     cpSync(join(whole, 'dist'), dist(), { recursive: true });
     await rewrite((file) => `SELECT * REPLACE (repeat('7', 64) || substr(spent, 65) AS spent) FROM ${file}`);

@@ -110,8 +110,14 @@ class RowsPull {
     // Blocks between the pulled ones and the wanted ones are fetched, too, so that no block is missing in between.
     const from =
       typeof wanted.from === 'object' ? Math.max(tip - wanted.from.last + 1, 0) : Math.min(wanted.from ?? beginOf(ours) ?? 0, own);
-    const files = theirs.files.filter(({ last }) => last >= from);
-    const known = new Set(KINDS.flatMap((kind) => ours[kind].map((file) => keyOf(kind, file))));
+    const known = new Map(KINDS.flatMap((kind) => ours[kind].map((file) => [keyOf(kind, file), file] as const)));
+    // A file that the folder has keeps its entry, so that a mirror cannot make it look damaged.
+    const asOurs = (kind: Kind, all: readonly RowFile[]) => all.map((file) => known.get(keyOf(kind, file)) ?? file);
+    const files = asOurs(
+      'files',
+      theirs.files.filter(({ last }) => last >= from),
+    );
+    const runes = asOurs('runes', theirs.runes);
     const kept = ours.files.filter(({ last }) => last < lowest && last >= from);
     const cut = ours.files.find(({ first, last }) => from < lowest && first < lowest && lowest <= last);
     if (cut !== undefined)
@@ -119,7 +125,7 @@ class RowsPull {
         'Pull from the source of this file, or remove the folder and pull again.',
       ]);
     const lacking = (kind: Kind, all: readonly RowFile[]) => all.filter((file) => !known.has(keyOf(kind, file)));
-    const [newRunes, newFiles] = [lacking('runes', theirs.runes), lacking('files', files)];
+    const [newRunes, newFiles] = [lacking('runes', runes), lacking('files', files)];
     if (isFirst) this.#announce(tip, from, newFiles);
     await this.#fetch(newRunes, newFiles);
 
@@ -128,7 +134,7 @@ class RowsPull {
     const replaced = await this.#compare(dropped, newFiles, Math.max(lowest, from));
     const isBehind = tip < (ours.tip?.height ?? -1) && replaced === 0;
     if (isBehind) tools.log.notice(`${this.#name} is behind: its last block is ${tip}, and block ${ours.tip?.height} was pulled before`);
-    else this.#commit([...kept, ...files], from, lowest, kept.length > 0);
+    else this.#commit([...kept, ...files], runes, from, lowest, kept.length > 0);
     const index = isBehind ? ours : (readIndex(folder) ?? ours);
     const runs = index.sources.length > 0 ? index.sources.flatMap(({ blocks }) => blocks) : index.files.map(rangeOf);
     return {
@@ -244,13 +250,13 @@ class RowsPull {
   }
 
   /** Replaces the index. `from` is the first wanted height, `lowest` the first of the mirror. */
-  #commit(files: readonly RowFile[], from: number, lowest: number, keepsOlder: boolean): void {
+  #commit(files: readonly RowFile[], runes: readonly RowFile[], from: number, lowest: number, keepsOlder: boolean): void {
     const { folder } = this.options;
     const [ours, theirs] = [this.#ours, this.theirs];
     const { base } = this.source;
     const tip = theirs.tip?.height ?? -1;
     const first = Math.min(from, files[0]?.first ?? from);
-    const keys = new Set(theirs.runes.map((file) => keyOf('runes', file)));
+    const keys = new Set(runes.map((file) => keyOf('runes', file)));
     const older = keepsOlder ? ours.runes.filter((file) => !keys.has(keyOf('runes', file))) : [];
     const sources = joinSources([theirs.sources, ours.sources], [[first, tip]]);
     const read = sources
@@ -265,7 +271,7 @@ class RowsPull {
       ends: theirs.ends,
       mirrors: [...others, { url: base, blocks: joinRuns(read) }],
       spent: theirs.spent,
-      runes: [...older, ...theirs.runes],
+      runes: [...older, ...runes],
       files: [...files],
     };
     commitIndex(folder, index, workFile(folder, '.json'));
