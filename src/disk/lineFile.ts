@@ -32,7 +32,7 @@ export class LineFile {
       writeFileSync(this.#handle, Buffer.from(this.#text));
       this.#text = '';
     } catch (error) {
-      throw Object.assign(new Error(`${this.file}: ${messageOf(error)}`), { code: codeOf(error) });
+      throw Object.assign(new Error(`${this.file}: ${messageOf(error)}`), { code: codeOf(error), syscall: 'write' });
     }
   }
 

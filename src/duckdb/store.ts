@@ -260,15 +260,21 @@ export class Store {
     const inexact = types.find(({ type }) => /HUGEINT|BIGNUM|INTERVAL/.test(type));
     if (inexact !== undefined) throw new Error(`Parquet has no exact type for the column ${inexact.name}, ${inexact.type}`);
     mkdirSync(folder, { recursive: true });
-    const form = 'FORMAT parquet, COMPRESSION lz4_raw';
-    if (parts === undefined) return this.run(`COPY (${rows}) TO ${literal(`${folder}/rows.parquet`)} (${form})`);
     // Each thread keeps this number of rows in memory, for all parts.
-    const kept = Math.ceil(this.memory / 8 / parts.rowBytes);
-    // And each part keeps rows until it has a row group: with DuckDB's 122,880 rows, all parts together would take more
-    // memory the more rows there are.
+    const kept = Math.ceil(this.memory / 8 / (parts?.rowBytes ?? WIDE_ROW));
+    // And each file has a row group in memory, when it is written and when it is read. With DuckDB's 122,880 rows, all
+    // files together would take more memory the more rows there are.
     const group = VECTOR * Math.max(1, Math.floor(kept / MOST_PARTS / VECTOR));
+    const form = `FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE ${group}`;
     await this.run(`SET partitioned_write_flush_threshold = ${kept}`);
-    await this.run(`COPY (${rows}) TO ${literal(folder)} (${form}, PARTITION_BY (${parts.by}), OVERWRITE, ROW_GROUP_SIZE ${group})`);
+    const [to, by] = parts === undefined ? [`${folder}/rows.parquet`, ''] : [folder, `, PARTITION_BY (${parts.by}), OVERWRITE`];
+    // To keep the order of the rows, DuckDB would buffer them until its memory is used up.
+    await this.run('SET preserve_insertion_order = false');
+    try {
+      await this.run(`COPY (${rows}) TO ${literal(to)} (${form}${by})`);
+    } finally {
+      await this.run('SET preserve_insertion_order = true');
+    }
   }
 
   async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(
@@ -345,6 +351,9 @@ export const MOST_PARTS = 64;
 
 /** DuckDB's row groups have multiples of this number of rows. */
 const VECTOR = 2048;
+
+/** Bytes of memory that a row takes if nothing is known about it. */
+const WIDE_ROW = 128;
 
 /** Number of characters of a statement that needs too much memory to show, so that a report of the failure tells the step. */
 const STATEMENT_LENGTH = 200;

@@ -586,8 +586,8 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'whole row groups of every file in memory',
     file: 'src/duckdb/store.ts',
-    from: ', OVERWRITE, ROW_GROUP_SIZE ${group}',
-    to: ', OVERWRITE',
+    from: ', ROW_GROUP_SIZE ${group}',
+    to: '',
     test: 'duckdb/sortedRows',
   },
   {

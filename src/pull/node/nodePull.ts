@@ -234,8 +234,8 @@ export class NodePull {
         await this.rows.endFile(unit, this.ledger.rowsFrom);
         unit = this.#unitOf(height + 1, begin, settled);
         const isDue =
-          this.ledger.isSettleDue ||
           exceeds(limits, 'blocksPerCommit', height - commit.height + 1) ||
+          this.ledger.isSettleDue ||
           performance.now() - commit.at > MS_PER_COMMIT;
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
