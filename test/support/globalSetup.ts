@@ -5,13 +5,16 @@
  * repeated.
  */
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, statfsSync } from 'node:fs';
+import { mkdtempSync, readdirSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { codeOf } from '../../src/errors.ts';
 
-export default function setup(): () => Promise<void> {
-  const folders = [baseFolder(), tmpdir()].map((base) => mkdtempSync(join(base, 'rune-activity-mirror-')));
+export default async function setup(): Promise<() => Promise<void>> {
+  const bases = [baseFolder(), tmpdir()];
+  for (const base of new Set(bases)) await removeAbandoned(base);
+  const folders = bases.map((base) => mkdtempSync(join(base, `rune-activity-mirror-${process.pid}-`)));
   [process.env['MIRROR_TEST_FOLDER'], process.env['MIRROR_TEST_DISK']] = folders;
   const seed = process.env['SEED'] ?? String(randomInt(2 ** 31));
   if (!/^\d{1,10}$/.test(seed) || Number(seed) >= 2 ** 31) throw new Error(`SEED "${seed}" must be an integer from 0 to 2147483647`);
@@ -20,6 +23,24 @@ export default function setup(): () => Promise<void> {
   return async () => {
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
   };
+}
+
+/** Removes the folders of runs that were killed, which would fill the memory. */
+async function removeAbandoned(base: string): Promise<void> {
+  for (const name of readdirSync(base)) {
+    const [, pid] = /^rune-activity-mirror-([0-9]+)-/.exec(name) ?? [];
+    if (pid === undefined || isRunning(Number(pid))) continue;
+    // A file system that a killed test mounted is emptied, but stays.
+    await rm(join(base, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH';
+  }
 }
 
 /** Free bytes that a folder in memory needs. A run may have about 4 GB of files at its end. */
