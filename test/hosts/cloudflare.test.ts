@@ -185,7 +185,7 @@ describe('a private S3 bucket', () => {
       const host = await startCloudflare(wrong);
       try {
         expect(await host.send('GET', ACTIVITY)).toMatchObject(RETRY);
-        expect(host.log()).toContain('status 403');
+        await vi.waitFor(() => expect(host.log()).toContain('status 403'), 60_000);
         expect(host.log()).not.toContain(ACCESS_KEY.secret);
       } finally {
         await host.close();
@@ -199,7 +199,8 @@ it('a worker without an origin says so', async () => {
   try {
     const { status, body } = await host.send('GET', '/runes/v1/');
     expect([status, body]).toEqual([500, expect.stringContaining('bind an R2 bucket as BUCKET')]);
-    expect(host.log()).toContain('bind an R2 bucket as BUCKET');
+    // The program writes its log after its answer.
+    await vi.waitFor(() => expect(host.log()).toContain('bind an R2 bucket as BUCKET'), 60_000);
   } finally {
     await host.close();
   }
