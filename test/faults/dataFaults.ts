@@ -366,7 +366,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     file: 'src/pull/node/replayRows.ts',
     from: '.filter((name) => !this.#outputs.delete(name))',
     to: '',
-    test: 'exhaustive/pull/nodePull',
+    test: 'pull/replayRows',
     only: 'at any pace',
   },
   {

@@ -25,12 +25,13 @@ export function outputOf(address: string, units: ReadonlyMap<RuneId, bigint>, ne
 }
 
 /** Effect of a block on the ledger, from its rows. */
-class BlockRows {
+export class BlockRows {
   hash: string | undefined;
   readonly #outputs = new Map<string, { readonly address: string; readonly units: Map<RuneId, bigint> }>();
   readonly #spent: string[] = [];
   readonly #mints = new Map<RuneId, number>();
 
+  /** Adds a row: operation, output, address, rune id, amount, and the outputs that the row's transaction spends. */
   add([operation, name = '', address = '', rune = '', amount = '', spent = '']: readonly (string | undefined)[]): void {
     const id = idOf(rune);
     if (operation === 'mint') this.#mints.set(id, (this.#mints.get(id) ?? 0) + 1);
