@@ -367,7 +367,6 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: '.filter((name) => !this.#outputs.delete(name))',
     to: '',
     test: 'pull/replayRows',
-    only: 'at any pace',
   },
   {
     name: 'digests that are not those of the manifest',
