@@ -252,8 +252,8 @@ export class Store {
 
   /**
    * Writes the rows of a query to Parquet files in a new folder, in any order. With `parts`, each value of the column `by`
-   * gets a folder of its own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Throws if Parquet has no exact type for a
-   * column.
+   * gets a folder of its own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Throws if
+   * Parquet has no exact type for a column.
    */
   async writeRows(rows: string, folder: string, parts?: { readonly by: string; readonly rowBytes: number }): Promise<void> {
     const types = await this.rows(`SELECT column_name AS name, column_type AS type FROM (DESCRIBE ${rows})`, { name: text, type: text });
