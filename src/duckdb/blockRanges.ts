@@ -10,17 +10,18 @@ export interface BlockRange {
 }
 
 /**
- * Returns ranges that have all blocks of a table, ascending. A range has about `listedAtOnce` records, or a single larger
+ * Returns ranges that have all blocks of a table, or those within a range, ascending. A range has about `listedAtOnce` records, or a single larger
  * block.
  */
 export async function blockRanges(
   blocks: TableWith<'block_height' | 'records'>,
   { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,
   store: Store,
+  within?: BlockRange,
 ): Promise<BlockRange[]> {
   const ranges = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last FROM
-       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS range FROM ${blocks}) GROUP BY range ORDER BY first`,
+       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS range FROM ${blocks} WHERE ${within === undefined ? 'true' : isWithin(within)}) GROUP BY range ORDER BY first`,
     { first: int, last: int },
   );
   if (ranges.length > 1) countCrossing('listedAtOnce');

@@ -1,6 +1,7 @@
 /**
  * Sorts, groups or joins any number of rows with bounded memory: divides them by ranges of keys into files, and takes one
  * file after the other. Each row is written twice, whatever the number of rows: once as it comes, and once to its file.
+ * Rows with hashes as keys are written only once.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +11,16 @@ import { readRows } from './readFilesSql.ts';
 import { literal, MOST_PARTS, type Store, text } from './store.ts';
 
 export interface KeyedRows {
-  readonly rows: string;
+  /** SQL that selects the rows. Of several queries, one runs at a time if there are many rows. */
+  readonly rows: string | readonly string[];
   /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
   readonly most?: string;
   /** Column of texts or numbers. Rows with the same value are in the same part. */
   readonly key: string;
   /** Bytes of memory that DuckDB needs to sort a row: several times the length of its texts. */
   readonly rowBytes?: number;
+  /** For keys that are hashes: the number above the highest one. The keys are evenly distributed below it. */
+  readonly hashEnd?: number;
 }
 
 /** Rows that are sorted by their key first. */
@@ -48,22 +52,25 @@ export async function* sortedRows(
  * rows that they can be sorted, grouped or joined at once, unless more rows have the same key.
  */
 export async function* rowParts(
-  { rows, most = `(SELECT count(*) FROM (${rows}))`, key, rowBytes = ROW_BYTES }: KeyedRows,
+  { rows, most, key, rowBytes = ROW_BYTES, hashEnd }: KeyedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<string> {
-  const count = await store.number(`SELECT (${most})::BIGINT AS number`);
+  const queries = [rows].flat();
+  const all = queries.map((query) => `(${query})`).join(' UNION ALL ');
+  const count = await store.number(`SELECT (${most ?? `(SELECT count(*) FROM (${all}))`})::BIGINT AS number`);
   // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
   // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
-  if (count <= atOnce) return yield rows;
+  if (count <= atOnce) return yield all;
   countCrossing('sortedAtOnce');
   const folder = join(store.scratch, store.nameOf('sorted'));
+  const form = { key, atOnce, rowBytes };
   try {
-    const all = join(folder, 'all');
-    await store.writeRows(rows, all);
-    yield* partsIn(all, count, { key, atOnce, rowBytes }, store);
+    const ends = hashEnd === undefined ? [] : evenEnds(partsFor(count, atOnce), hashEnd);
+    for (const query of queries) await writeParts(query, join(folder, 'all'), ends, form, store);
+    yield* ends.length === 0 ? partsIn(join(folder, 'all'), count, form, store) : readParts(join(folder, 'all'), ends, form, store);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -76,26 +83,38 @@ interface PartForm {
   readonly rowBytes: number;
 }
 
-/** Divides the rows of a folder of files, and removes the folder. `most` is an upper bound of the number of rows. */
-async function* partsIn(from: string, most: number, form: PartForm, store: Store): AsyncGenerator<string> {
-  const { key, atOnce, rowBytes } = form;
-  const ends = most <= atOnce ? [] : await endsOf(from, Math.min(Math.ceil(most / atOnce), MOST_PARTS), key, store);
-  if (ends.length === 0) {
-    yield `FROM ${readRows(from)}`;
-  } else {
-    const into = `${from}-parts`;
-    await store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM ${readRows(from)}`, into, { by: 'part', rowBytes });
+const partsFor = (rows: number, atOnce: number): number => Math.min(Math.ceil(rows / atOnce), MOST_PARTS);
+
+/** Writes rows to a folder. With `ends`, each range of keys gets a folder of its own in it. */
+const writeParts = (rows: string, folder: string, ends: readonly string[], { key, rowBytes }: PartForm, store: Store): Promise<string> =>
+  ends.length === 0
+    ? store.writeRows(rows, folder)
+    : store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM (${rows})`, folder, { by: 'part', rowBytes });
+
+/** Divides the rows of a folder of files, and removes the folder. */
+async function* partsIn(from: string, count: number, form: PartForm, store: Store): AsyncGenerator<string> {
+  const ends = count <= form.atOnce ? [] : await endsOf(from, partsFor(count, form.atOnce), form.key, store);
+  if (ends.length === 0) yield `FROM ${readRows(from)}`;
+  else {
+    await writeParts(`FROM ${readRows(from)}`, `${from}-parts`, ends, form, store);
     rmSync(from, { recursive: true });
-    for (let part = 0; part <= ends.length; part += 1) {
-      const file = join(into, `part=${part}`);
-      if (!existsSync(file)) continue;
-      // The samples divide the rows well, unless there are more parts than files. `partsIn` then divides a file again.
-      const held = most > MOST_PARTS * atOnce ? await store.number(`SELECT count(*) AS number FROM ${readRows(file)}`) : atOnce;
-      yield* partsIn(file, held, form, store);
-    }
+    yield* readParts(`${from}-parts`, ends, form, store);
   }
   rmSync(from, { recursive: true, force: true });
 }
+
+/** Yields the parts in a folder that `writeParts` wrote. Divides a part again that has far more rows than it should. */
+async function* readParts(folder: string, ends: readonly string[], form: PartForm, store: Store): AsyncGenerator<string> {
+  for (let part = 0; part <= ends.length; part += 1) {
+    const file = join(folder, `part=${part}`);
+    if (!existsSync(file)) continue;
+    const count = await store.number(`SELECT count(*) AS number FROM ${readRows(file)}`);
+    yield* partsIn(file, count > MOST_EXCESS * form.atOnce ? count : 0, form, store);
+  }
+}
+
+/** Largest accepted number of rows of a part, as a multiple of what it should have. Parts that are divided by samples vary. */
+const MOST_EXCESS = 1.5;
 
 /** Returns SQL for the number of the part of a key: the number of `ends` that are not above it. */
 function partOf(key: string, ends: readonly string[], first = 0): string {
@@ -117,3 +136,7 @@ async function endsOf(folder: string, parts: number, key: string, store: Store):
   const ends = Array.from({ length: parts - 1 }, (_, i) => samples[Math.floor(((i + 1) * samples.length) / parts)]?.key);
   return [...new Set(ends.filter((end) => end !== undefined))].filter((end) => end !== samples[0]?.key);
 }
+
+/** Returns keys that divide hashes below `hashEnd` into parts of about equal size. */
+const evenEnds = (parts: number, hashEnd: number): string[] =>
+  Array.from({ length: parts - 1 }, (_, i) => String(Math.ceil(((i + 1) * hashEnd) / parts)));

@@ -149,14 +149,16 @@ export class Store {
   }
 
   /**
-   * Runs a statement in which DuckDB keeps the right side of each join in memory and reads the left side once. Otherwise
-   * it chooses the sides by estimates, which are far too low for rows of input files. After an error, later statements run
-   * in the same way.
+   * Runs a step in whose statements DuckDB keeps the right side of each join in memory and reads the left side once.
+   * Otherwise it chooses the sides by estimates, which are far too low for rows of input files.
    */
-  async runJoinsAsWritten(sql: string): Promise<void> {
+  async joinAsWritten<Result>(step: () => Promise<Result>): Promise<Result> {
     await this.run(`SET disabled_optimizers = '${DISABLED},join_order,build_side_probe_side'`);
-    await this.run(sql);
-    await this.run(`SET disabled_optimizers = '${DISABLED}'`);
+    try {
+      return await step();
+    } finally {
+      await this.run(`SET disabled_optimizers = '${DISABLED}'`);
+    }
   }
 
   /** Turns the measurement of `share` on or off. Measuring takes up to 8 % of the CPU time of queries. */
@@ -251,11 +253,12 @@ export class Store {
   }
 
   /**
-   * Writes the rows of a query to Parquet files in a new folder, in any order. With `parts`, each value of the column `by`
-   * gets a folder of its own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Throws if
-   * Parquet has no exact type for a column.
+   * Writes the rows of a query to Parquet files in a folder, in any order. With `parts`, each value of the column `by`
+   * gets a folder of its own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Several
+   * queries may write to the same folder. Returns the file or, with `parts`, the folder. Throws if Parquet has no exact type
+   * for a column.
    */
-  async writeRows(rows: string, folder: string, parts?: { readonly by: string; readonly rowBytes: number }): Promise<void> {
+  async writeRows(rows: string, folder: string, parts?: { readonly by: string; readonly rowBytes: number }): Promise<string> {
     const types = await this.rows(`SELECT column_name AS name, column_type AS type FROM (DESCRIBE ${rows})`, { name: text, type: text });
     const inexact = types.find(({ type }) => /HUGEINT|BIGNUM|INTERVAL/.test(type));
     if (inexact !== undefined) throw new Error(`Parquet has no exact type for the column ${inexact.name}, ${inexact.type}`);
@@ -267,7 +270,11 @@ export class Store {
     const group = VECTOR * Math.max(1, Math.floor(kept / MOST_PARTS / VECTOR));
     const form = `FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE ${group}`;
     await this.run(`SET partitioned_write_flush_threshold = ${kept}`);
-    const [to, by] = parts === undefined ? [`${folder}/rows.parquet`, ''] : [folder, `, PARTITION_BY (${parts.by}), OVERWRITE`];
+    const name = this.nameOf('rows');
+    const [to, by] =
+      parts === undefined
+        ? [`${folder}/${name}.parquet`, '']
+        : [folder, `, PARTITION_BY (${parts.by}), APPEND, FILENAME_PATTERN '${name}-{uuid}'`];
     // To keep the order of the rows, DuckDB would buffer them until its memory is used up.
     await this.run('SET preserve_insertion_order = false');
     try {
@@ -275,6 +282,7 @@ export class Store {
     } finally {
       await this.run('SET preserve_insertion_order = true');
     }
+    return to;
   }
 
   async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(

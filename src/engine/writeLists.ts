@@ -7,7 +7,7 @@ import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from 
 import { writeNames } from '../lists/names.sql.ts';
 import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
-import { type ArchiveSources, blocksOfLevels, listRecords, planLevels, readBlocks } from './archive/listedRecords.ts';
+import { type ArchiveSources, blocksOfLevels, placePages, planLevels, readBlocks } from './archive/listedRecords.ts';
 import type { OpenLevel } from './archive/makeLevels.ts';
 import type { ArchivedBlocks } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
@@ -77,9 +77,14 @@ export async function writeLists(
 
   const levelBlocks = await blocksOfLevels(plans, state, store);
   const read = await readBlocks(levelBlocks, sources, store);
-  const records = await listRecords(levelBlocks, read, blocks, pages, maximumLimit(site), state, store);
-  const form = { blocks: state.blocks, records, page, limits, open };
-  const activity = await writeActivity(plans, tables?.activity ?? [], form, store);
+  const records = read.kept;
+  const placed = { levelBlocks, pages: await placePages(levelBlocks, blocks, pages, state, store), pageSize: maximumLimit(site) };
+  const activity = await writeActivity(
+    plans,
+    tables?.activity ?? [],
+    { ...placed, blocks: state.blocks, records, page, limits, open },
+    store,
+  );
   const levels = { limits, old, open, scratch };
   const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read }, store) : undefined;
   const balanceForm = { ...levels, tip, records, runes: state.runes };

@@ -313,7 +313,7 @@ async function equalIds({ transactions, counts }: Kept, { limits, store }: Readi
   const equal: number[] = [];
   let last = -1;
   for await (const chunk of sortedRows(
-    { rows, most: `${counts.transactions}`, key: 'id', within: '1', rowBytes: HASH_BYTES },
+    { rows, most: `${counts.transactions}`, key: 'id', hashEnd: 2 ** 53, within: '1', rowBytes: HASH_BYTES },
     limits,
     store,
   )) {

@@ -1,12 +1,10 @@
-/**
- * Writes the lists of activity of an archive (activity.ts). A listed record (engine/archive/listedRecords.ts) has a row
- * for each list that it belongs to.
- */
+/** Writes the lists of activity of an archive (activity.ts). A record has a row for each list that it belongs to. */
+import { blockRanges, isWithin } from '../duckdb/blockRanges.ts';
 import { readDoubles } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
-import type { LevelPlan } from '../engine/archive/listedRecords.ts';
+import type { LevelBlocks, LevelPlan, PlacedPages } from '../engine/archive/listedRecords.ts';
 import { makeLevels, type OpenLevel } from '../engine/archive/makeLevels.ts';
 import { PagedLists } from '../engine/archive/pagedLists.ts';
 import type { LevelRange } from '../format/levels.ts';
@@ -16,9 +14,14 @@ import { yieldNow } from '../yieldNow.ts';
 import { KEY_DIGITS, LISTED } from './activity.ts';
 
 interface ActivityForm {
-  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'page_position' | 'page_bytes' | 'in_page'>;
+  /** Records of the blocks of all levels that are not kept, and the pages of these blocks. */
+  readonly records: TableWith<'block_height' | 'tx_index' | 'ord' | 'rune_id' | 'address'>;
+  readonly levelBlocks: LevelBlocks;
+  readonly pages: PlacedPages;
+  /** Maximum number of records in a page. */
+  readonly pageSize: number;
   readonly blocks: PackedBlocks;
-  readonly limits: Pick<WorkLimits, 'keptRecords' | 'sortedAtOnce'>;
+  readonly limits: Pick<WorkLimits, 'keptRecords' | 'sortedAtOnce' | 'listedAtOnce'>;
   /** Maximum number of entries in a document. */
   readonly page: number;
   readonly open: OpenLevel<'activity'>;
@@ -31,33 +34,37 @@ export async function writeActivity(
   form: ActivityForm,
   store: Store,
 ): Promise<PlacedLevel[]> {
-  const levels = await makeLevels<PlacedLevel>(plans, before, async (plan) => {
-    const begin = await bytesBelow(plan.first, form.blocks, store);
-    const to = form.open('activity', plan);
-    const lists = new PagedLists(to, form.page);
-    let [upper, lower, position] = [-1, -1, -1];
-    for await (const chunk of sortedRows(await rowsOf(plan, begin, form.records, store), form.limits, store)) {
-      await yieldNow();
-      const [uppers = NONE, lowers = NONE, positions = NONE, lengths = NONE, records = NONE] = COLUMNS.map((_, i) => readDoubles(chunk, i));
-      for (const [row, record] of records.entries()) {
-        if (uppers[row] !== upper || lowers[row] !== lower) {
-          [upper, lower] = [uppers[row] ?? 0, lowers[row] ?? 0];
-          lists.list(upper.toString(16).padStart(UPPER_DIGITS, '0') + lower.toString(16).padStart(KEY_DIGITS - UPPER_DIGITS, '0'));
+  const levels = await makeLevels<PlacedLevel>(plans, before, (plan) =>
+    store.joinAsWritten(async () => {
+      const begin = await bytesBelow(plan.first, form.blocks, store);
+      const to = form.open('activity', plan);
+      const lists = new PagedLists(to, form.page);
+      let [upper, lower, position] = [-1, -1, -1];
+      for await (const chunk of sortedRows(await rowsOf(plan, begin, form, store), form.limits, store)) {
+        await yieldNow();
+        const [uppers = NONE, lowers = NONE, positions = NONE, lengths = NONE, records = NONE] = COLUMNS.map((_, i) =>
+          readDoubles(chunk, i),
+        );
+        for (const [row, record] of records.entries()) {
+          if (uppers[row] !== upper || lowers[row] !== lower) {
+            [upper, lower] = [uppers[row] ?? 0, lowers[row] ?? 0];
+            lists.list(upper.toString(16).padStart(UPPER_DIGITS, '0') + lower.toString(16).padStart(KEY_DIGITS - UPPER_DIGITS, '0'));
+          }
+          const isFirst = lists.entry();
+          // Names the page only if the entry before it is in another page.
+          if (isFirst || positions[row] !== position) {
+            position = positions[row] ?? 0;
+            lists.number(position, false);
+            lists.number(lengths[row] ?? 0, false);
+          }
+          lists.number(record, true);
         }
-        const isFirst = lists.entry();
-        // Names the page only if the entry before it is in another page.
-        if (isFirst || positions[row] !== position) {
-          position = positions[row] ?? 0;
-          lists.number(position, false);
-          lists.number(lengths[row] ?? 0, false);
-        }
-        lists.number(record, true);
       }
-    }
-    lists.finish();
-    const level = await to.finish(plan);
-    return level && { ...level, begin };
-  });
+      lists.finish();
+      const level = await to.finish(plan);
+      return level && { ...level, begin };
+    }),
+  );
   // Blocks below a kept level may have changed.
   return Promise.all(levels.map(async (level) => ({ ...level, begin: await bytesBelow(level.first, form.blocks, store) })));
 }
@@ -93,18 +100,23 @@ const SORTED_BYTES = 128;
 const UPPER_DIGITS = 12;
 
 /** Returns the rows of a level, with COLUMNS. The rows of a list begin with the newest record. */
-async function rowsOf({ first, last }: LevelRange, begin: number, records: ActivityForm['records'], store: Store) {
-  const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  const page = `block_height AS height, page_position - ${begin} AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page`;
-  const listed = (text: string) =>
-    `SELECT sha256(${textOf(text)}) AS hash, ${page} FROM ${records} WHERE ${isIn} AND ${text.includes('address') ? 'address IS NOT NULL' : 'true'}`;
-  const lists = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')];
+async function rowsOf(plan: LevelRange, begin: number, form: ActivityForm, store: Store) {
+  const { records, pages, pageSize, levelBlocks } = form;
+  const hash = (text: string) => `sha256(${textOf(text)})`;
+  const [rune, ...ofAddress] = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(hash);
   const digits = [`left(hash, ${UPPER_DIGITS})`, `substr(hash, ${UPPER_DIGITS + 1}, ${KEY_DIGITS - UPPER_DIGITS})`];
-  const rows = `SELECT ('0x' || ${digits[0]})::UBIGINT AS upper, ('0x' || ${digits[1]})::UINTEGER AS lower, * EXCLUDE (hash)
-    FROM (${lists.map(listed).join(' UNION ALL ')})`;
-  const count = await store.number(`SELECT count(*) AS number FROM ${records} WHERE ${isIn}`);
+  const rows = (isIn: string) =>
+    `SELECT ('0x' || ${digits[0]})::UBIGINT AS upper, ('0x' || ${digits[1]})::UINTEGER AS lower, * EXCLUDE (hash) FROM (
+       SELECT unnest([${rune}] || CASE WHEN address IS NULL THEN [] ELSE [${ofAddress.join(', ')}] END) AS hash, r.block_height AS height,
+         page_position - ${begin} AS "position", page_bytes::INTEGER AS length, (record % ${pageSize})::INTEGER AS in_page
+       FROM (SELECT block_height, rune_id, address, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record
+         FROM ${records} WHERE ${isIn}) AS r
+       JOIN (FROM ${pages} WHERE ${isIn}) AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize})`;
+  const ranges = await blockRanges(levelBlocks, form.limits, store, plan);
+  const most = `SELECT 3 * coalesce(sum(records), 0) FROM ${levelBlocks} WHERE ${isWithin(plan)}`;
   return {
-    ...{ rows, most: `${lists.length * count}`, key: 'upper', within: 'lower, height DESC, "position", in_page', rowBytes: SORTED_BYTES },
+    ...{ rows: (ranges.length === 0 ? [plan] : ranges).map((range) => rows(isWithin(range))), most: `(${most})`, rowBytes: SORTED_BYTES },
+    ...{ key: 'upper', hashEnd: 16 ** UPPER_DIGITS, within: 'lower, height DESC, "position", in_page' },
     select: COLUMNS.map((name) => `${name}::DOUBLE`).join(', '),
   };
 }

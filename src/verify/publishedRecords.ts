@@ -165,14 +165,14 @@ export class PublishedRecords {
     const cells = Object.keys(RECORDS).map((name) => `${CELLS[name] ?? `"${name}"`} AS "${name}"`);
     const rows = readLines(lines, `height: 'BIGINT', ord: 'BIGINT', record: 'STRUCT(${RECORD})'`);
     const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, ord, unnest(record) FROM ${rows})`;
+    let file: string;
     try {
-      await store.writeRows(`SELECT height, ${cells.join(', ')} FROM (${flat})`, folder);
+      file = await store.writeRows(`SELECT height, ${cells.join(', ')} FROM (${flat})`, folder);
     } catch (error) {
       if (!isAboutFile(error)) throw error;
       if (blocks.filter((block) => this.#explain(block)).length === 0) throw error;
       return undefined;
     }
-    const file = join(folder, 'rows.parquet');
     const records = readFiles('parquet', [file]);
     const wrong = await store.rows(
       `SELECT DISTINCT height FROM ${records} WHERE block_height IS DISTINCT FROM height OR NOT (${IS_VALID})

@@ -91,7 +91,7 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
       findings.add(`block ${block.height}: its records have the digest ${block.digest}, expected ${listed.digest}`);
     const pages = site.layout === 'files' ? emitFiles(batch, block, site, sink) : { files: 0, bytes: 0 };
     const bytes = parts === undefined ? 0 : (segments?.add(batch, block, parts) ?? 0);
-    read.push({ ...block, ...pages, spentDigest: '', spooled: { file: '', offset: 0, bytes, entry: 0 } });
+    read.push({ ...block, ...pages, spentDigest: '', spooled: { file: '', offset: 0, bytes, pages: [], entry: 0 } });
   }
   // Everything else follows from the records, so it would be wrong, too.
   if (findings.count === 0) segments?.finish();

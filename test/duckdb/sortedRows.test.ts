@@ -53,6 +53,23 @@ describe('sorted rows', () => {
     },
   );
 
+  it.each([1, 7, 60, 300])(
+    'come in order by hashes, from several queries and however uneven the hashes are, with %d in a part',
+    async (most) => {
+      const half = 'SELECT (i * i * 7 % 200)::UBIGINT AS key, i AS place FROM range(100) AS r(i)';
+      const rows = [half, half.replace('range(100)', 'range(100, 250)')];
+      const all: unknown[] = [];
+      for await (const chunk of sortedRows(
+        { rows, key: 'key', within: 'place', hashEnd: 1000 },
+        { keptRecords: 1, sortedAtOnce: most },
+        store,
+      ))
+        all.push(...chunk.getRows().map((row) => row.slice(0, 2).map(Number)));
+      const expected = Array.from({ length: 250 }, (_, i) => [(i * i * 7) % 200, i] as const);
+      expect(all).toEqual(expected.sort(([a, i], [b, j]) => a - b || i - j));
+    },
+  );
+
   it('are kept in memory in small groups for each file, however many rows there are', async () => {
     const folder = join(temporaryFolder(), 'parts');
     const rows = `SELECT i AS key, (i % ${MOST_PARTS})::INTEGER AS part FROM range(200_000) AS r(i)`;

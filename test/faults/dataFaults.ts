@@ -93,8 +93,8 @@ export const DATA_FAULTS: readonly Fault[] = [
   {
     name: 'a spooled block one byte too long',
     file: 'src/engine/render/blockSpool.ts',
-    from: '    const bytes = members.reduce((sum, { length }) => sum + length, 0);\n    const place',
-    to: '    const bytes = members.reduce((sum, { length }) => sum + length, 1);\n    const place',
+    from: 'pages.reduce((sum, length) => sum + length, 0);\n    const place',
+    to: 'pages.reduce((sum, length) => sum + length, 1);\n    const place',
     test: 'engine/archive',
   },
   {

@@ -69,11 +69,17 @@ async function* newLists(
 ): AsyncGenerator<StoredDocument> {
   const isInRange = `block_height BETWEEN ${first} AND ${last}`;
   const keyOf = (id: string) => `('0x' || right(${id}, ${KEY_DIGITS}))::UBIGINT::DOUBLE`;
-  const rows = `SELECT ${keyOf('tx_id')} AS key, block_height::DOUBLE AS height, first::DOUBLE AS first, records::DOUBLE AS count
-      FROM ${transactions} WHERE ${isInRange}
-    UNION ALL SELECT ${keyOf('block_hash')}, block_height::DOUBLE, 0::DOUBLE, 0::DOUBLE FROM ${written} WHERE ${isInRange}`;
+  const row = (id: string, first: string, count: string) =>
+    `SELECT ${keyOf(id)} AS key, block_height::DOUBLE AS height, (${first})::DOUBLE AS first, (${count})::DOUBLE AS count`;
+  const ids = {
+    rows: [
+      `${row('tx_id', 'first', 'records')} FROM ${transactions} WHERE ${isInRange}`,
+      `${row('block_hash', '0', '0')} FROM ${written} WHERE ${isInRange}`,
+    ],
+    ...{ key: 'key', hashEnd: 16 ** KEY_DIGITS, within: 'height, first, count', rowBytes: ROW_BYTES },
+  };
   let [current, values]: [number, string[]] = [-1, []];
-  for await (const chunk of sortedRows({ rows, key: 'key', within: 'height, first, count', rowBytes: ROW_BYTES }, limits, store)) {
+  for await (const chunk of sortedRows(ids, limits, store)) {
     await yieldNow();
     const [keys = NONE, heights = NONE, firsts = NONE, counts = NONE] = [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
     for (const [row, key] of keys.entries()) {

@@ -1,18 +1,17 @@
 /**
- * Lists the records from which a build makes levels of lists (format/listTables.ts).
+ * Finds the records from which a build makes levels of lists (format/listTables.ts).
  *
  * A level (format/levels.ts) depends only on the records of its blocks. So a build keeps each level of the last build
  * whose blocks did not change, and makes all other levels from the input. The build has read most of their blocks. It
  * reads the others again: unchanged blocks below a new block of their level.
  */
-import { blockRanges, isWithin } from '../../duckdb/blockRanges.ts';
+import { isWithin } from '../../duckdb/blockRanges.ts';
 import { int, type Store } from '../../duckdb/store.ts';
 import { type Columns, type ColumnTypes, columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import { type LevelRange, lastRanked, levelRanges } from '../../format/levels.ts';
 import type { ListTables } from '../../format/listTables.ts';
 import type { Loaded } from '../../input/loadInput.ts';
 import { countCrossing } from '../../limits.ts';
-import { SpoolReader } from '../render/blockSpool.ts';
 import type { StateTables } from '../state/state.ts';
 import type { BlockChanges } from '../state/updateState.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
@@ -25,16 +24,10 @@ export interface ArchiveSources {
   readonly changes: Pick<BlockChanges, 'written' | 'transactions'>;
 }
 
-/**
- * Columns of listed records. `in_page` is the index in the page. `page_bytes` is the size of the page, and `page_position`
- * the size of all pages of the archive before it.
- */
-const LISTED = {
-  ...columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR'),
-  ...columns('operation VARCHAR, amount VARCHAR, page_position BIGINT, page_bytes BIGINT, in_page BIGINT'),
-} as const;
-
+/** Pages of blocks. `page_position` is the size of all pages of the archive before a page. */
 const PAGES = columns('block_height BIGINT, page BIGINT, page_position BIGINT, page_bytes BIGINT');
+
+export type PlacedPages = Table<typeof PAGES>;
 
 /** Pages with their offsets among the pages of their blocks. */
 const PAGES_OF_BLOCKS = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
@@ -125,42 +118,29 @@ export async function readBlocks(
 }
 
 /**
- * Lists the records of the blocks of levels, with their places in pages. `pageSize` is the maximum number of records in a
- * page. Throws a ChangedArchiveError if the archive `old` lacks the pages of a block that was not rendered.
+ * Lists the pages of blocks, with their positions in the archive. Throws a ChangedArchiveError if the archive `old` lacks the
+ * pages of a block that was not rendered.
  */
-export async function listRecords(
+export async function placePages(
   blocks: LevelBlocks,
-  { kept }: BlockInput,
   archived: ArchivedBlocks,
   old: StoredArchive | undefined,
-  pageSize: number,
   state: StateTables,
   store: Store,
-): Promise<Table<typeof LISTED>> {
+): Promise<PlacedPages> {
   const heights = await store.rows(`SELECT block_height FROM ${blocks}`, { block_height: int });
   const placed = placesOf(new Set(heights.map((row) => row.block_height)), archived, old);
   // Appends rows to the table instead of loading a JSON file, because DuckDB would need a buffer for the longest line
   // in each thread.
   const ofBlocks = await store.append('pages_of_blocks', PAGES_OF_BLOCKS, placed);
   const pages = await store.table(
-    'listed_pages',
+    'placed_pages',
     PAGES,
     `SELECT block_height, page, (start + page_offset)::BIGINT AS page_position, page_bytes FROM ${ofBlocks} JOIN
        (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${state.blocks}) USING (block_height)`,
   );
-  const records = await store.table('listed_records', LISTED);
-  for (const range of await blockRanges(blocks, archived.limits, store)) {
-    const isIn = isWithin(range);
-    // Numbers the records of a block in served order (engine/render/servedOrder.ts).
-    await store.runJoinsAsWritten(
-      `INSERT INTO ${records} SELECT r.* EXCLUDE (record), page_position, page_bytes, record % ${pageSize}
-       FROM (SELECT block_height, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record,
-           rune_id, address, operation, amount FROM ${kept} WHERE ${isIn}) AS r
-         JOIN (FROM ${pages} WHERE ${isIn}) AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`,
-    );
-  }
-  await store.run(`DROP TABLE ${ofBlocks}; DROP TABLE ${pages}`);
-  return records;
+  await store.run(`DROP TABLE ${ofBlocks}`);
+  return pages;
 }
 
 /** Yields rows of PAGES_OF_BLOCKS: for rendered blocks from their pages, for others from the last build's directories. */
@@ -169,7 +149,7 @@ function* placesOf(
   { spooled }: ArchivedBlocks,
   old: StoredArchive | undefined,
 ): Generator<readonly [height: number, page: number, offset: number, bytes: number]> {
-  for (const { height, pages } of entriesOf(spooled)) if (heights.has(height)) yield* placed(height, 0, 0, pages);
+  for (const [height, { pages }] of spooled) if (heights.has(height)) yield* placed(height, 0, 0, pages);
   const others = new Set([...heights].filter((height) => !spooled.has(height)));
   const found = new Set<number>();
   let below = 0;
@@ -199,16 +179,5 @@ function* placed(height: number, first: number, begin: number, lengths: readonly
   for (const [i, bytes] of lengths.entries()) {
     yield [height, first + i, offset, bytes] as const;
     offset += bytes;
-  }
-}
-
-/** Yields the height and the page sizes of each block that this build rendered, from the block's directory line. */
-function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly height: number; readonly pages: readonly number[] }> {
-  const spools = new SpoolReader();
-  try {
-    for (const { file, offset, bytes, entry } of spooled.values())
-      yield JSON.parse(spools.read(file, offset + bytes, entry).toString()) as { height: number; pages: number[] };
-  } finally {
-    spools.close();
   }
 }

@@ -58,7 +58,7 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
     }
     return segments;
   } finally {
-    spools.close();
+    spools.remove();
   }
 }
 

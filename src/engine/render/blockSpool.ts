@@ -5,7 +5,7 @@
  *
  * For each block, the spool has the block's pages, and then the block's line of the segment's directory.
  */
-import { closeSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { renderEntry } from '../../format/segmentDirectory.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { envelopeHead } from '../../pages/envelope.ts';
@@ -21,6 +21,8 @@ export interface SpooledBlock {
   readonly offset: number;
   /** Size of all pages. */
   readonly bytes: number;
+  /** Size of each page. */
+  readonly pages: readonly number[];
   /** Size of the directory line, which follows the pages. */
   readonly entry: number;
 }
@@ -67,9 +69,10 @@ export class BlockSpool {
     }
     const operations = countOperations(batch, block, limit, { from: 0, to: members.length });
     const { height, hash, records } = block;
-    const entry = Buffer.from(renderEntry({ height, hash, records, pages: members.map(({ length }) => length), operations }));
-    const bytes = members.reduce((sum, { length }) => sum + length, 0);
-    const place = { file: this.file, offset: this.#offset, bytes, entry: entry.length };
+    const pages = members.map(({ length }) => length);
+    const entry = Buffer.from(renderEntry({ height, hash, records, pages, operations }));
+    const bytes = pages.reduce((sum, length) => sum + length, 0);
+    const place = { file: this.file, offset: this.#offset, bytes, pages, entry: entry.length };
     for (const member of members) this.#append(member);
     this.#append(entry);
     return place;
@@ -101,7 +104,11 @@ export class SpoolReader {
     return content;
   }
 
-  close(): void {
-    for (const handle of this.#handles.values()) closeSync(handle);
+  /** Closes and removes all spools that were read. */
+  remove(): void {
+    for (const [file, handle] of this.#handles) {
+      closeSync(handle);
+      rmSync(file);
+    }
   }
 }
