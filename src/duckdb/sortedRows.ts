@@ -1,7 +1,6 @@
 /**
- * Sorts, groups or joins any number of rows with bounded memory: divides them by ranges of keys into files, and takes one
- * file after the other. Each row is written twice, whatever the number of rows: once as it comes, and once to its file.
- * Rows with hashes as keys are written only once.
+ * Sorts, groups or joins any number of rows with bounded memory: writes them to files by ranges of keys, and takes one
+ * file after the other.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +10,7 @@ import { readRows } from './readFilesSql.ts';
 import { literal, MOST_PARTS, type Store, text } from './store.ts';
 
 export interface KeyedRows {
-  /** SQL that selects the rows. Of several queries, one runs at a time if there are many rows. */
+  /** SQL that selects the rows. With many rows, it runs twice: first to choose the ranges of keys. Several queries run one by one. */
   readonly rows: string | readonly string[];
   /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
   readonly most?: string;
@@ -57,7 +56,7 @@ export async function* rowParts(
   store: Store,
 ): AsyncGenerator<string> {
   const queries = [rows].flat();
-  const all = queries.map((query) => `(${query})`).join(' UNION ALL ');
+  const all = unionOf(queries);
   const count = await store.number(`SELECT (${most ?? `(SELECT count(*) FROM (${all}))`})::BIGINT AS number`);
   // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
   // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
@@ -66,55 +65,48 @@ export async function* rowParts(
   if (count <= atOnce) return yield all;
   countCrossing('sortedAtOnce');
   const folder = join(store.scratch, store.nameOf('sorted'));
-  const form = { key, atOnce, rowBytes };
   try {
-    const ends = hashEnd === undefined ? [] : evenEnds(partsFor(count, atOnce), hashEnd);
-    for (const query of queries) await writeParts(query, join(folder, 'all'), ends, form, store);
-    yield* ends.length === 0 ? partsIn(join(folder, 'all'), count, form, store) : readParts(join(folder, 'all'), ends, form, store);
+    yield* dividedRows(queries, count, folder, { key, atOnce, rowBytes, hashEnd }, store);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-interface PartForm {
-  readonly key: string;
+interface PartForm extends Required<Pick<KeyedRows, 'key' | 'rowBytes'>> {
   /** Number of rows of a part. */
   readonly atOnce: number;
-  readonly rowBytes: number;
+  readonly hashEnd: number | undefined;
 }
 
-const partsFor = (rows: number, atOnce: number): number => Math.min(Math.ceil(rows / atOnce), MOST_PARTS);
-
-/** Writes rows to a folder. With `ends`, each range of keys gets a folder of its own in it. */
-const writeParts = (rows: string, folder: string, ends: readonly string[], { key, rowBytes }: PartForm, store: Store): Promise<string> =>
-  ends.length === 0
-    ? store.writeRows(rows, folder)
-    : store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM (${rows})`, folder, { by: 'part', rowBytes });
-
-/** Divides the rows of a folder of files, and removes the folder. */
-async function* partsIn(from: string, count: number, form: PartForm, store: Store): AsyncGenerator<string> {
-  const ends = count <= form.atOnce ? [] : await endsOf(from, partsFor(count, form.atOnce), form.key, store);
-  if (ends.length === 0) yield `FROM ${readRows(from)}`;
-  else {
-    await writeParts(`FROM ${readRows(from)}`, `${from}-parts`, ends, form, store);
-    rmSync(from, { recursive: true });
-    yield* readParts(`${from}-parts`, ends, form, store);
-  }
-  rmSync(from, { recursive: true, force: true });
-}
-
-/** Yields the parts in a folder that `writeParts` wrote. Divides a part again that has far more rows than it should. */
-async function* readParts(folder: string, ends: readonly string[], form: PartForm, store: Store): AsyncGenerator<string> {
+/** Writes rows to a folder for each range of keys in `folder`. Divides a range again that has far more rows than it should. */
+async function* dividedRows(
+  queries: readonly string[],
+  count: number,
+  folder: string,
+  form: PartForm,
+  store: Store,
+): AsyncGenerator<string> {
+  const { key, atOnce, rowBytes, hashEnd } = form;
+  const parts = Math.min(Math.ceil(count / atOnce), MOST_PARTS);
+  const ends = hashEnd === undefined ? await sampledEnds(unionOf(queries), parts, key, store) : evenEnds(parts, hashEnd);
+  if (ends.length === 0) return yield unionOf(queries);
+  for (const query of queries)
+    await store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM (${query})`, folder, { by: 'part', rowBytes });
   for (let part = 0; part <= ends.length; part += 1) {
     const file = join(folder, `part=${part}`);
     if (!existsSync(file)) continue;
-    const count = await store.number(`SELECT count(*) AS number FROM ${readRows(file)}`);
-    yield* partsIn(file, count > MOST_EXCESS * form.atOnce ? count : 0, form, store);
+    const rows = `FROM ${readRows(file)}`;
+    const held = await store.number(`SELECT count(*) AS number ${rows}`);
+    if (held <= MOST_EXCESS * atOnce) yield rows;
+    else yield* dividedRows([rows], held, join(folder, `again-${part}`), { ...form, hashEnd: undefined }, store);
+    rmSync(file, { recursive: true });
   }
 }
 
 /** Largest accepted number of rows of a part, as a multiple of what it should have. Parts that are divided by samples vary. */
 const MOST_EXCESS = 1.5;
+
+const unionOf = (queries: readonly string[]): string => queries.map((query) => `(${query})`).join(' UNION ALL ');
 
 /** Returns SQL for the number of the part of a key: the number of `ends` that are not above it. */
 function partOf(key: string, ends: readonly string[], first = 0): string {
@@ -125,12 +117,12 @@ function partOf(key: string, ends: readonly string[], first = 0): string {
 }
 
 /**
- * Returns keys that divide the rows of a folder into parts of about equal size. The sizes need not be equal, because any
- * keys give the same sorted rows.
+ * Returns keys that divide rows into parts of about equal size. The sizes need not be equal, because any keys give the same
+ * sorted rows.
  */
-async function endsOf(folder: string, parts: number, key: string, store: Store): Promise<string[]> {
+async function sampledEnds(rows: string, parts: number, key: string, store: Store): Promise<string[]> {
   const samples = await store.rows(
-    `SELECT s.key::VARCHAR AS key FROM (SELECT ${key} AS key FROM ${readRows(folder)} USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) AS s ORDER BY s.key`,
+    `SELECT s.key::VARCHAR AS key FROM (SELECT ${key} AS key FROM (${rows}) USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) AS s ORDER BY s.key`,
     { key: text },
   );
   const ends = Array.from({ length: parts - 1 }, (_, i) => samples[Math.floor(((i + 1) * samples.length) / parts)]?.key);

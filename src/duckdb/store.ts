@@ -268,7 +268,7 @@ export class Store {
     // And each file has a row group in memory, when it is written and when it is read. With DuckDB's 122,880 rows, all
     // files together would take more memory the more rows there are.
     const group = VECTOR * Math.max(1, Math.floor(kept / MOST_PARTS / VECTOR));
-    const form = `FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE ${group}`;
+    const form = `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${group}`;
     await this.run(`SET partitioned_write_flush_threshold = ${kept}`);
     const name = this.nameOf('rows');
     const [to, by] =

@@ -2,6 +2,7 @@
 import type { LastRead } from '../contract/sources.ts';
 import { type BlockRange, blockRanges, isWithin } from '../duckdb/blockRanges.ts';
 import { readDoubles } from '../duckdb/columns.ts';
+import { GrowingTable } from '../duckdb/growingTable.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, joinedText, literal, type Store, text } from '../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
@@ -127,10 +128,10 @@ export async function listTransactions(
   store: Store,
 ): Promise<Pick<KeptBlocks, 'ranges' | 'transactions'>> {
   const ranges = await blockRanges(blocks, limits, store);
-  const transactions = await store.table('transactions', TRANSACTIONS);
+  const transactions = await GrowingTable.create('transactions', TRANSACTIONS, limits, store);
   for (const range of ranges) {
     // The last transaction of a block is served first.
-    await store.run(`INSERT INTO ${transactions} BY NAME
+    await transactions.add(`
       SELECT *, (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT AS first FROM (
         SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
           max(ord) - min(ord) + 1 <> count(*) AS is_scattered,

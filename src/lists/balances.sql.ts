@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { writeLines } from '../disk/lineFile.ts';
 import { isWithin } from '../duckdb/blockRanges.ts';
+import { GrowingTable } from '../duckdb/growingTable.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import type { TableWith } from '../duckdb/table.ts';
+import { columns, definitionOf, type TableWith } from '../duckdb/table.ts';
 import { findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
 import { keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
@@ -32,8 +33,7 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   const ranked = lastRanked(form.tip, form.limits.listLevels);
   const addresses: DocumentLevel[] = [];
   const holders: HolderLevel[] = [];
-  const rows = new BalanceRows(form, store);
-  await rows.begin();
+  const rows = await BalanceRows.begin(form, store);
   for (const plan of plans) {
     let level: KnownLevel = { addresses: keptLevel(plan, before?.addresses), holders: keptLevel(plan, before?.holders) };
     if (plan.isKept) rows.keep(level);
@@ -92,7 +92,7 @@ const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || b
  * Columns of tables of pairs. `key` is the key of the address in documents. `units` is the balance after the level, and
  * `before` the balance before the level.
  */
-const PAIRS = '(level INTEGER, key VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
+const PAIRS = columns('level INTEGER, key VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR');
 
 /** SQL conditions for units above and below zero. Units are texts. Only positive numbers sort after '0'. */
 const isAbove = (units: string): string => `(${units} > '0')`;
@@ -116,31 +116,24 @@ class BalanceRows {
   /** Kept levels by index, the lowest level first; undefined for added levels. */
   readonly #levels: (KnownLevel | undefined)[] = [];
 
-  constructor(
+  private constructor(
     private readonly form: RowForm,
+    private readonly pairs: GrowingTable<typeof PAIRS>,
     private readonly store: Store,
   ) {}
 
-  begin(): Promise<void> {
-    return this.store.run(`
+  static async begin(form: RowForm, store: Store): Promise<BalanceRows> {
+    await store.run(`
       CREATE OR REPLACE TEMP TABLE balance_runes (ordinal BIGINT, balance VARCHAR, head VARCHAR);
-      CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
+    return new BalanceRows(form, await GrowingTable.create('level_pairs', PAIRS, form.limits, store), store);
   }
 
   /** Drops the tables, to free their memory. */
-  end(): Promise<void> {
-    const tables = [
-      'balance_runes',
-      'level_pairs',
-      'level_runes',
-      'part_changes',
-      'part_pairs',
-      'pairs_below',
-      'list_parts',
-      'whole_lists',
-    ];
-    return this.store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
+  async end(): Promise<void> {
+    await this.pairs.drop();
+    const tables = ['balance_runes', 'level_runes', 'part_changes', 'part_pairs', 'pairs_below', 'list_parts', 'whole_lists'];
+    await this.store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
   }
 
   keep(level: KnownLevel): void {
@@ -171,10 +164,10 @@ class BalanceRows {
       await this.#writeTexts(addresses, await this.#addressRows());
     }
     await this.store.run(`INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
-      sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM level_pairs WHERE level = ${level} AND units <> before GROUP BY level, ordinal`);
+      sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM ${this.pairs} WHERE level = ${level} AND units <> before GROUP BY level, ordinal`);
     if (!isRanked) await this.#markRunes();
     const holders = this.form.open('balances.holders', range);
-    const pairs = { rows: `SELECT * FROM level_pairs WHERE level = ${level}`, key: 'ordinal', rowBytes: PAIR_BYTES };
+    const pairs = { rows: `SELECT * FROM ${this.pairs} WHERE level = ${level}`, key: 'ordinal', rowBytes: PAIR_BYTES };
     for await (const part of rowParts(pairs, limits, this.store)) {
       await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS ${part};
         CREATE OR REPLACE TEMP TABLE long_runes AS SELECT ordinal FROM level_runes
@@ -194,18 +187,18 @@ class BalanceRows {
     const level = this.#level;
     await this.store.run(`
       CREATE OR REPLACE TEMP TABLE part_changes AS ${summedChanges(changes, 'key, ordinal')};
-      CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
+      CREATE OR REPLACE TEMP TABLE pairs_below (${definitionOf(PAIRS)})`);
     await this.#load('pairs_below', this.#listedBelow());
-    const known = `FROM (FROM level_pairs WHERE level < ${level} UNION ALL FROM pairs_below) SEMI JOIN part_changes USING (key, ordinal)`;
+    const known = `FROM (FROM ${this.pairs} WHERE level < ${level} UNION ALL FROM pairs_below) SEMI JOIN part_changes USING (key, ordinal)`;
     await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS
       SELECT ${level} AS level, key, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT key, ordinal, coalesce(b.units, '0') AS before,
           ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}
         FROM part_changes AS c LEFT JOIN (
           SELECT key, ordinal, units, ${partsOf('units')} FROM (${newest(known)})) AS b USING (key, ordinal));
-      INSERT INTO level_pairs FROM part_pairs;
       CREATE OR REPLACE TEMP TABLE long_addresses AS
         SELECT key FROM part_pairs GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
+    await this.pairs.add('FROM part_pairs');
   }
 
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
@@ -333,10 +326,10 @@ class BalanceRows {
       subject === 'key'
         ? ['long_addresses', 'key', 'ordinal', 'balance']
         : ['long_runes', padded('ordinal'), 'url_decode(key)', `'[' || ${ADDRESS}`];
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE list_parts (${definitionOf(PAIRS)})`);
     await this.#load('list_parts', below);
     await this.#addRunes();
-    const pairs = `FROM (FROM level_pairs WHERE level < ${this.#level} UNION ALL FROM part_pairs) SEMI JOIN ${long} USING (${subject})`;
+    const pairs = `FROM (FROM ${this.pairs} WHERE level < ${this.#level} UNION ALL FROM part_pairs) SEMI JOIN ${long} USING (${subject})`;
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
     await this.store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
       SELECT ${subject} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value

@@ -1,6 +1,7 @@
 /** Writes the lists of unspent outputs by address (lists/unspentOutputs.ts), level by level, the lowest first. */
 import { join } from 'node:path';
 import { writeLines } from '../disk/lineFile.ts';
+import { GrowingTable } from '../duckdb/growingTable.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts, sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
@@ -8,7 +9,7 @@ import { columns } from '../duckdb/table.ts';
 import { documentsOf, findRanges, onlyKey } from '../engine/archive/documentWriter.ts';
 import { documentStart, type LevelForm, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
-import { countCrossing } from '../limits.ts';
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import { ABOVE_HEIGHTS, SPENT } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<`outputs.${'addresses' | 'starts'}`> {
@@ -26,14 +27,28 @@ const SORT = `lpad((${ABOVE_HEIGHTS} - height)::VARCHAR, 8, '0') || split_part("
 export const beginAddresses = (store: Store): Promise<void> =>
   store.run('CREATE OR REPLACE TEMP TABLE list_pages (first BIGINT, key VARCHAR, page BIGINT, start VARCHAR)');
 
-/** Begins a level, whose outputs `addOutputs` then adds. */
-export const beginLevel = (store: Store): Promise<void> =>
-  store.run(`CREATE OR REPLACE TEMP TABLE made_outputs ("output" VARCHAR, address VARCHAR, height BIGINT, place VARCHAR, runes VARCHAR);
-    CREATE OR REPLACE TEMP TABLE spent_below ("output" VARCHAR, address VARCHAR)`);
+/** Outputs of a level that have an address. */
+interface LevelOutputs {
+  /** Outputs that the level makes and does not spend. */
+  readonly made: GrowingTable<typeof MADE>;
+  /** Outputs of lower levels that the level spends. */
+  readonly spent: GrowingTable<typeof REMOVED>;
+}
+const MADE = columns('key VARCHAR, sort VARCHAR, text VARCHAR');
+const REMOVED = columns('key VARCHAR, output VARCHAR');
 
-/** Adds outputs that the level makes and does not spend, and outputs of lower levels that it spends, from two tables. */
-export const addOutputs = (made: string, spent: string, store: Store): Promise<void> =>
-  store.run(`INSERT INTO made_outputs FROM ${made}; INSERT INTO spent_below FROM ${spent}`);
+/** Begins a level, whose outputs `addOutputs` then adds. */
+export const beginLevel = async (limits: WorkLimits, store: Store): Promise<LevelOutputs> => ({
+  made: await GrowingTable.create('made_outputs', MADE, limits, store),
+  spent: await GrowingTable.create('spent_below', REMOVED, limits, store),
+});
+
+/** Adds outputs to a level, from tables of the outputs that it makes, and of those of lower levels that it spends. */
+export async function addOutputs({ made, spent }: LevelOutputs, from: { readonly made: string; readonly spent: string }): Promise<void> {
+  await made.add(`SELECT url_encode(address) AS key, ${SORT} AS sort,
+    '["' || "output" || '",' || place || ',' || replace(runes, chr(9), ',') || ']' AS text FROM ${from.made} WHERE address IS NOT NULL`);
+  await spent.add(`SELECT url_encode(address) AS key, "output" FROM ${from.spent} WHERE address IS NOT NULL`);
+}
 
 /** Inserts the pages of a kept level into `list_pages`. */
 export async function keepStarts(level: DocumentLevel, { old, limits }: AddressForm, store: Store): Promise<void> {
@@ -56,15 +71,14 @@ const [HEAD_PLACE, REMOVED_PLACE] = [`' '`, `'~' || text`];
 /** Sorts after the number of each page: a page has its index plus 1, and an index has at most 8 digits. */
 const MOST_PAGES = 1e8;
 
-/** Writes a level from the outputs that `addOutputs` added. */
-export async function writeAddresses(range: LevelRange, form: AddressForm, store: Store) {
+/** Writes a level from the outputs that `addOutputs` added, and drops them. */
+export async function writeAddresses(range: LevelRange, outputs: LevelOutputs, form: AddressForm, store: Store) {
   const { open, limits } = form;
   const { listPage: page } = limits;
-  await placeRemoved(range, form, store);
+  await placeRemoved(range, outputs.spent, form, store);
   const addresses = open('outputs.addresses', range);
   const all = {
-    rows: `SELECT url_encode(address) AS key, ${SORT} AS sort, false AS is_removed, NULL::BIGINT AS first, NULL::BIGINT AS page,
-        '["' || "output" || '",' || place || ',' || replace(runes, chr(9), ',') || ']' AS text FROM made_outputs WHERE address IS NOT NULL
+    rows: `SELECT *, false AS is_removed, NULL::BIGINT AS first, NULL::BIGINT AS page FROM ${outputs.made}
       UNION ALL BY NAME SELECT key, "output" AS text, true AS is_removed, first, page FROM level_removed`,
     ...{ key: 'key', rowBytes: LIST_BYTES },
   };
@@ -81,6 +95,8 @@ export async function writeAddresses(range: LevelRange, form: AddressForm, store
         FROM long_lists AS l JOIN list_starts USING (key) WHERE (l.rowid - start) % ${page} = 0`);
     await writeTexts(addresses, store.stream(`SELECT ${TEXTS} FROM (FROM (${textsOf(page)}) ORDER BY key, document, place)`));
   }
+  await outputs.made.drop();
+  await outputs.spent.drop();
   const pages = await store.number(`SELECT count(*) AS number FROM list_pages WHERE first = ${range.first}`);
   if (pages > 0) countCrossing('listPage');
   const starts = {
@@ -119,10 +135,10 @@ function textsOf(page: number): string {
  * the removed outputs of these addresses by page. Outputs that were never made, which only wrong data has, get no level
  * and page. The lowest level removes no outputs, because no level is below it.
  */
-async function placeRemoved(range: LevelRange, form: AddressForm, store: Store): Promise<void> {
+async function placeRemoved(range: LevelRange, spent: LevelOutputs['spent'], form: AddressForm, store: Store): Promise<void> {
   const lower = form.ranges.filter(({ last }) => last < range.first);
-  await store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS SELECT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page
-      FROM spent_below WHERE address IS NOT NULL AND ${lower.length > 0};
+  await store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS
+      SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM ${spent} WHERE ${lower.length > 0};
     CREATE OR REPLACE TEMP TABLE placed_keys AS SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
       UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${form.limits.listPage}`);
   const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key)';

@@ -55,15 +55,15 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       if (level.starts !== undefined) await keepStarts(level.starts, lists, store);
     } else {
       const outputs = open('outputs.outputs', plan);
-      await beginLevel(store);
+      const ofAddresses = await beginLevel(limits, store);
       const rows = `SELECT false AS is_spent, * FROM received WHERE ${isWithin(plan)}
         UNION ALL BY NAME SELECT true AS is_spent, "output", address FROM ${read.spent} WHERE ${isWithin(plan)}`;
       for await (const part of rowParts({ rows, key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
         await selectOutputs(part, state, store);
         await writeTexts(outputs, store.stream(`SELECT ${TEXTS} FROM (${OUTPUT_TEXTS})`));
-        await addOutputs('part_made', 'part_spent', store);
+        await addOutputs(ofAddresses, { made: 'part_made', spent: 'part_spent' });
       }
-      level = { outputs: await outputs.finish(plan), ...(await writeAddresses(plan, lists, store)) };
+      level = { outputs: await outputs.finish(plan), ...(await writeAddresses(plan, ofAddresses, lists, store)) };
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
