@@ -5,7 +5,7 @@
 
 import { text } from '../duckdb/store.ts';
 import type { Table, TableWith } from '../duckdb/table.ts';
-import { documentsOf, mergeDocuments } from '../engine/archive/documentWriter.ts';
+import { documentsOf } from '../engine/archive/documentWriter.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { messageOf } from '../errors.ts';
@@ -21,31 +21,33 @@ const KNOWN = Object.keys(RUNES).filter((name) => UNKNOWN[name] === undefined);
 
 /** Returns a table of the newest version of each etching. Throws an ArchiveError or a ChangedArchiveError for damage. */
 export async function publishedRunes({ archive, store }: ArchiveCheck): Promise<Table<typeof RUNES>> {
-  const rows = async function* () {
-    for await (const etching of newestEtchings(archive)) {
-      const cells: Readonly<Record<string, unknown>> = { ...etching };
-      yield KNOWN.map((name) => String(cells[name] ?? ''));
-    }
-  };
-  const texts = await store.append('etching_texts', Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const])), rows());
+  const columns = {
+    ...Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const])),
+    document: 'VARCHAR',
+    level: 'INTEGER',
+  } as const;
+  const texts = await store.append('etching_texts', columns, etchingsIn(archive));
   const cells = Object.entries(RUNES).map(([name, type]) => {
     const cell = UNKNOWN[name] ?? (name.startsWith('terms_') ? `nullif("${name}", '')` : `"${name}"`);
     return `(${cell})::${type} AS "${name}"`;
   });
-  return store.table('published_runes', RUNES, `SELECT ${cells.join(', ')} FROM ${texts}`);
+  const newest = `SELECT document, max(level) AS level FROM ${texts} GROUP BY document`;
+  return store.table('published_runes', RUNES, `SELECT ${cells.join(', ')} FROM ${texts} SEMI JOIN (${newest}) USING (document, level)`);
 }
 
-async function* newestEtchings(archive: StoredArchive) {
-  const levels = (archive.root.lists?.etchings?.levels ?? []).map((level) => documentsOf(archive, level));
-  for await (const { key, values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
-    const [facts = '', ...others] = values;
-    if (others.length > 0) throw new ArchiveError(`the etching ${key} has ${values.length} values instead of one`);
-    try {
-      yield parseFacts(facts);
-    } catch (error) {
-      throw new ArchiveError(`the etching ${key}: ${messageOf(error)}`);
+/** Yields the rows of all versions of etchings: the columns KNOWN, the key of the document, and the index of the level. */
+function* etchingsIn(archive: StoredArchive): Generator<(string | number)[]> {
+  for (const [i, level] of (archive.root.lists?.etchings?.levels ?? []).entries())
+    for (const { key, values } of documentsOf(archive, level)) {
+      const [facts = '', ...others] = values;
+      if (others.length > 0) throw new ArchiveError(`the etching ${key} has ${values.length} values instead of one`);
+      try {
+        const cells: Readonly<Record<string, unknown>> = { ...parseFacts(facts) };
+        yield [...KNOWN.map((name) => String(cells[name] ?? '')), key, i];
+      } catch (error) {
+        throw new ArchiveError(`the etching ${key}: ${messageOf(error)}`);
+      }
     }
-  }
 }
 
 /** Compares etchings with the records of the blocks. */

@@ -13,7 +13,6 @@ import {
   DocumentWriter,
   findRanges,
   lineOf,
-  mergeDocuments,
   onlyKey,
   documentsOf as readDocuments,
   type StoredDocument,
@@ -315,21 +314,6 @@ describe('documents', () => {
     const writer = new DocumentWriter(4096, LIMITS, () => '');
     writer.addLine(lineOf({ key: 'b', values: [] }));
     expect(() => writer.addLine(lineOf({ key: 'a', values: [] }))).toThrow('documents are not sorted: a was added after b');
-  });
-
-  it('of several sequences are merged in order', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.array(key, { maxLength: 9 }), { maxLength: 4 }), async (lists) => {
-        const sources = lists.map((keys, i) => [...new Set(keys)].sort().map((one) => ({ key: one, values: [String(i)] })));
-        const merged: StoredDocument[] = [];
-        for await (const document of mergeDocuments(sources, (all) => all.flat())) merged.push(document);
-        const expected = [...new Set(lists.flat())].sort().map((one) => ({
-          key: one,
-          values: lists.flatMap((keys, i) => (keys.includes(one) ? [String(i)] : [])),
-        }));
-        expect(merged).toEqual(expected);
-      }),
-    );
   });
 });
 

@@ -5,7 +5,6 @@ import { separatorOf } from '../../format/documentKeys.ts';
 import { parseMembers, placeMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
-import { yieldNow } from '../../yieldNow.ts';
 import { gzipMember, gzipMemberInPool, inflate, inflateBytes } from '../render/compress.ts';
 import type { PutFile } from './segmentWriter.ts';
 import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
@@ -319,69 +318,5 @@ function* itemsIn<Item>(items: readonly Item[], lowest: (item: Item) => string, 
   for (let item = items[at]; item !== undefined && lowest(item) < end; item = items[at]) {
     yield item;
     at += 1;
-  }
-}
-
-/** A sequence of documents or lines, ascending by key. */
-export type Documents<Item = StoredDocument> = Iterable<Item> | AsyncIterable<Item>;
-
-/** Joins the values of all documents with the same key into the values of one document. */
-export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
-
-/** Number of documents after which a merge lets other tasks run. */
-const PAUSE = 256;
-
-/** Merges sequences of documents into one, ascending by key. `join` combines values of documents with the same key. */
-export const mergeDocuments = (sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> =>
-  mergeByKey(sources, (same, key) => ({
-    key,
-    values: join(
-      same.map(({ values }) => values),
-      key,
-    ),
-  }));
-
-/** Merges sequences into one, ascending by key. `join` combines items with the same key. */
-export async function* mergeByKey<Item extends { readonly key: string }>(
-  sources: readonly Documents<Item>[],
-  join: (same: readonly Item[], key: string) => Item,
-): AsyncGenerator<Item> {
-  const open = sources.map((source) => (Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()));
-  const heads: (Item | undefined)[] = [];
-  const set = (i: number, { value, done }: IteratorResult<Item, unknown>) => {
-    heads[i] = done === true ? undefined : (value as Item);
-  };
-  /** Reads the next item of a source. Returns a promise only if the source is asynchronous. */
-  const advance = (i: number): Promise<void> | undefined => {
-    const next = open[i]?.next();
-    if (next instanceof Promise) return next.then((result) => set(i, result));
-    if (next !== undefined) set(i, next);
-    return undefined;
-  };
-  try {
-    for (const i of open.keys()) await advance(i);
-    for (let count = 1; ; count += 1) {
-      if (count % PAUSE === 0) await yieldNow();
-      let least: Item | undefined;
-      let isShared = false;
-      for (const head of heads) {
-        if (head === undefined) continue;
-        if (least === undefined || head.key < least.key) [least, isShared] = [head, false];
-        else if (head.key === least.key) isShared = true;
-      }
-      if (least === undefined) return;
-      const { key } = least;
-      const same: Item[] = [];
-      for (let i = 0; i < heads.length; i += 1) {
-        const head = heads[i];
-        if (head === undefined || head.key !== key) continue;
-        if (isShared) same.push(head);
-        const waits = advance(i);
-        if (waits !== undefined) await waits;
-      }
-      yield isShared ? join(same, key) : least;
-    }
-  } finally {
-    for (const source of open) await source.return?.(undefined);
   }
 }

@@ -1,12 +1,13 @@
 /** Writes the lists of transaction ids and block hashes of an archive (format/ids.ts). */
+import { isWithin } from '../../duckdb/blockRanges.ts';
 import { readDoubles } from '../../duckdb/columns.ts';
-import { sortedRows } from '../../duckdb/sortedRows.ts';
+import { sortedRows, type UnsortedRows } from '../../duckdb/sortedRows.ts';
 import type { Store } from '../../duckdb/store.ts';
+import { columns, type Table } from '../../duckdb/table.ts';
 import { ID_PAGE, KEY_DIGITS, parseIds } from '../../format/ids.ts';
 import { type DocumentLevel, type LevelRange, levelRanges } from '../../format/levels.ts';
-import { countCrossing, type WorkLimits } from '../../limits.ts';
+import { countCrossing } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
-import { mergeByKey, type StoredDocument } from './documentWriter.ts';
 import { type ArchiveSources, hasAny } from './listedRecords.ts';
 import type { OpenLevel } from './makeLevels.ts';
 import { PagedLists, storedLists } from './pagedLists.ts';
@@ -32,75 +33,57 @@ export async function writeIds(
       continue;
     }
     const isKept = (height: number) => height >= range.first && height <= range.last && !replaced.has(height);
-    const kept = before.filter((level) => old !== undefined && level.first <= range.last && level.last >= range.first);
+    const overlapping = before.filter(({ first, last }) => first <= range.last && last >= range.first);
+    const kept = await store.append('kept_ids', IDS, old === undefined ? [] : idsOf(old, overlapping, isKept));
     const writer = open('ids', range);
     const lists = new PagedLists(writer, ID_PAGE);
-    const rows = newLists(range, changes, limits, store);
-    const all =
-      old === undefined || kept.length === 0 ? rows : mergeByKey([rows, ...kept.map((level) => keptLists(old, level, isKept))], join);
-    for await (const { key, values } of all) {
-      lists.list(key);
-      for (const value of values) lists.text(value);
+    let current = -1;
+    for await (const chunk of sortedRows(idRows(range, changes, kept), limits, store)) {
+      await yieldNow();
+      const [keys = NONE, heights = NONE, firsts = NONE, counts = NONE] = COLUMNS.map((_, i) => readDoubles(chunk, i));
+      for (const [row, key] of keys.entries()) {
+        if (key !== current) lists.list(key.toString(16).padStart(KEY_DIGITS, '0'));
+        current = key;
+        lists.entry();
+        lists.number(heights[row] ?? 0, false);
+        lists.number(firsts[row] ?? 0, false);
+        lists.number(counts[row] ?? 0, true);
+      }
     }
     lists.finish();
+    await store.run(`DROP TABLE ${kept}`);
     const level = await writer.finish(range);
     if (level !== undefined) levels.push(level);
   }
   return levels;
 }
 
-/** Joins lists with the same key. Entries are in the order of the chain. */
-function join(same: readonly StoredDocument[], key: string): StoredDocument {
-  const values = same.flatMap((list) => list.values);
-  const entries = parseIds(values).map((entry, i) => ({ ...entry, text: values[i] ?? '' }));
-  entries.sort((a, b) => a.height - b.height || a.first - b.first || a.count - b.count);
-  return { key, values: entries.map(({ text }) => text) };
-}
+const NONE = new Float64Array();
+
+/** Ids as numbers: the key, and the values of an entry (IdEntry). */
+const IDS = columns('key BIGINT, height BIGINT, first BIGINT, count BIGINT');
+const COLUMNS = Object.keys(IDS).map((name) => `"${name}"`);
 
 /** Memory that DuckDB needs to sort an entry, in bytes. */
 const ROW_BYTES = 96;
 
-/** Yields the lists of written blocks and of their transactions, ascending by key. */
-async function* newLists(
-  { first, last }: LevelRange,
-  { transactions, written }: ArchiveSources['changes'],
-  limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
-  store: Store,
-): AsyncGenerator<StoredDocument> {
-  const isInRange = `block_height BETWEEN ${first} AND ${last}`;
-  const keyOf = (id: string) => `('0x' || right(${id}, ${KEY_DIGITS}))::UBIGINT::DOUBLE`;
-  const row = (id: string, first: string, count: string) =>
-    `SELECT ${keyOf(id)} AS key, block_height::DOUBLE AS height, (${first})::DOUBLE AS first, (${count})::DOUBLE AS count`;
-  const ids = {
+/** Selects the entries of written blocks and of their transactions in a range, and those of blocks that are kept. */
+function idRows(range: LevelRange, { transactions, written }: ArchiveSources['changes'], kept: Table): UnsortedRows {
+  const select = (cells: readonly string[]) => `SELECT ${COLUMNS.map((name, i) => `(${cells[i]})::DOUBLE AS ${name}`).join(', ')}`;
+  const keyOf = (id: string) => `('0x' || right(${id}, ${KEY_DIGITS}))::UBIGINT`;
+  return {
     rows: [
-      `${row('tx_id', 'first', 'records')} FROM ${transactions} WHERE ${isInRange}`,
-      `${row('block_hash', '0', '0')} FROM ${written} WHERE ${isInRange}`,
+      `${select([keyOf('tx_id'), 'block_height', '"first"', 'records'])} FROM ${transactions} WHERE ${isWithin(range)}`,
+      `${select([keyOf('block_hash'), 'block_height', '0', '0'])} FROM ${written} WHERE ${isWithin(range)}`,
+      `${select(COLUMNS)} FROM ${kept}`,
     ],
-    ...{ key: 'key', hashEnd: 16 ** KEY_DIGITS, within: 'height, first, count', rowBytes: ROW_BYTES },
+    ...{ key: '"key"', hashEnd: 16 ** KEY_DIGITS, within: 'height, "first", "count"', rowBytes: ROW_BYTES },
   };
-  let [current, values]: [number, string[]] = [-1, []];
-  for await (const chunk of sortedRows(ids, limits, store)) {
-    await yieldNow();
-    const [keys = NONE, heights = NONE, firsts = NONE, counts = NONE] = [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
-    for (const [row, key] of keys.entries()) {
-      if (key !== current) {
-        if (values.length > 0) yield { key: textOf(current), values };
-        [current, values] = [key, []];
-      }
-      values.push(`${heights[row]}.${firsts[row]}.${counts[row]}`);
-    }
-  }
-  if (values.length > 0) yield { key: textOf(current), values };
 }
 
-const NONE = new Float64Array();
-
-const textOf = (key: number): string => key.toString(16).padStart(KEY_DIGITS, '0');
-
-/** Yields the lists of a level of the last build. Omits entries if `isKept` returns false for their height. */
-function* keptLists(old: StoredArchive, level: DocumentLevel, isKept: (height: number) => boolean): Generator<StoredDocument> {
-  for (const { key, values } of storedLists(old, level, ID_PAGE)) {
-    const kept = values.filter((value) => isKept(Number(value.slice(0, value.indexOf('.')))));
-    if (kept.length > 0) yield { key, values: kept };
-  }
+/** Yields the entries of levels of the last build for whose heights `isKept` returns true. */
+function* idsOf(old: StoredArchive, levels: readonly DocumentLevel[], isKept: (height: number) => boolean): Generator<number[]> {
+  for (const level of levels)
+    for (const { key, values } of storedLists(old, level, ID_PAGE))
+      for (const { height, first, count } of parseIds(values)) if (isKept(height)) yield [Number.parseInt(key, 16), height, first, count];
 }
