@@ -1,15 +1,16 @@
 /** Makes and checks files of an archive. A file is its content, followed by a tail of digests (format/tails.ts). */
 import { createHash } from 'node:crypto';
-import { contentIn, DIGEST_BYTES, PIECE_BYTES } from '../format/tails.ts';
+import { contentIn, DIGEST_BYTES, PIECE_BYTES, sizeOf } from '../format/tails.ts';
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
 
-/** Returns the file with this content, and its name: 64 hex digits. */
-export function sealFile(content: Uint8Array): { readonly name: string; readonly file: Buffer } {
-  const digests: Buffer[] = [];
-  for (let at = 0; at < content.length; at += PIECE_BYTES) digests.push(sha256(content.subarray(at, at + PIECE_BYTES)));
-  const tail = Buffer.concat(digests);
-  return { name: sha256(tail).toString('hex'), file: Buffer.concat([content, tail]) };
+/** Returns the file whose content is these parts, and its name: 64 hex digits. */
+export function sealFile(...parts: readonly Uint8Array[]): { readonly name: string; readonly file: Buffer } {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const file = Buffer.concat(parts, sizeOf(length));
+  for (let at = 0, to = length; at < length; at += PIECE_BYTES, to += DIGEST_BYTES)
+    sha256(file.subarray(at, Math.min(at + PIECE_BYTES, length))).copy(file, to);
+  return { name: sha256(file.subarray(length)).toString('hex'), file };
 }
 
 /** Returns the content of a file. Undefined if the file's digests do not match its content or its name. */

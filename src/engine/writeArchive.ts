@@ -79,8 +79,8 @@ export async function writeArchive(
   sink: ArchiveSink,
   store: Store,
 ): Promise<WrittenArchive | undefined> {
-  const put = (content: Uint8Array): string => {
-    const { name, file } = sealFile(content);
+  const put = (parts: readonly Uint8Array[]): string => {
+    const { name, file } = sealFile(...parts);
     sink(archivePath(name), file);
     return name;
   };
@@ -97,7 +97,7 @@ export async function writeArchive(
   const { segmentBlocks, tableLevels } = limits;
   const root: Root = { pageSize: maximumLimit(site), objectSize, segmentBlocks, ...tableLevels, segments, ids, lists };
   const content = gzipMember(Buffer.from(renderRoot(root)));
-  return describe({ root: put(content), bytes: content.length }, root);
+  return describe({ root: put([content]), bytes: content.length }, root);
 }
 
 export function describe(name: RootName, root: Root): WrittenArchive {

@@ -13,7 +13,7 @@ const RANGE = { first: 0, last: 9 };
 async function written(sizes: readonly number[], documentMember: number, pauses: (i: number) => boolean) {
   const files: Buffer[] = [];
   const put = (content: Uint8Array) => `${files.push(Buffer.from(content))}`;
-  const writer = new DocumentWriter(4000, limitsWith({ documentMember }), put);
+  const writer = new DocumentWriter(4000, limitsWith({ documentMember }), (parts) => put(Buffer.concat(parts)));
   for (const [i, size] of sizes.entries()) {
     if (pauses(i)) await setImmediate();
     const text = Array.from({ length: size }, (_, k) => String.fromCharCode(97 + ((i * 31 + k * k) % 26))).join('');

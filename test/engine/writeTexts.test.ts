@@ -33,7 +33,7 @@ it('texts become the same files as documents, also in several parts', async () =
       key: String(document).padStart(8, '0'),
       values: ['head', ...Array.from({ length: count }, (_, i) => value(document, i))],
     }));
-    const plain = new DocumentWriter(FILE_BYTES, limits, put);
+    const plain = new DocumentWriter(FILE_BYTES, limits, (parts) => put(Buffer.concat(parts)));
     for (const document of documents) plain.addLine(lineOf(document));
     const expected = await plain.finish(RANGE);
     expect(expected?.files.length).toBeGreaterThan(1);
@@ -55,11 +55,11 @@ it('texts become the same files as documents, also in several parts', async () =
     // Ranks must sort as numbers. As text, 10 sorts before 9.
     const rows = { rows: 'SELECT * FROM texts ORDER BY hash(text)', key: 'rank', within: 'place' };
     for (const sortedAtOnce of [LIMITS.sortedAtOnce, 900]) {
-      const writer = new DocumentWriter(FILE_BYTES, limits, put);
+      const writer = new DocumentWriter(FILE_BYTES, limits, (parts) => put(Buffer.concat(parts)));
       await writeTexts(writer, sortedRows({ ...rows, select: TEXTS }, { keptRecords: 1, sortedAtOnce }, store));
       expect(await writer.finish(RANGE)).toEqual(expected);
     }
-    const writer = new DocumentWriter(FILE_BYTES, limits, put);
+    const writer = new DocumentWriter(FILE_BYTES, limits, (parts) => put(Buffer.concat(parts)));
     await writeTexts(writer, store.stream(`SELECT ${TEXTS} FROM texts LIMIT 0`));
     expect(await writer.finish(RANGE)).toBe(undefined);
   } finally {

@@ -44,7 +44,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
     files.set(name, content);
     return name;
   };
-  const writer = new DocumentWriter(fileSize, limits, put);
+  const writer = new DocumentWriter(fileSize, limits, (parts) => put(Buffer.concat(parts)));
   for (const document of documents) writer.addLine(lineOf(document));
   const level: DocumentLevel = (await writer.finish({ first: 0, last: 9 })) ?? { first: 0, last: 9, files: [] };
   const archive = (lists?: ListTables) => {

@@ -55,7 +55,7 @@ function memory() {
 
 /** Writes a level with these lists. Item `list` of `sizes` is the number of entries of a list; entries ascend from `first`. */
 async function levelOf(sizes: readonly number[], first: number, put: (content: Uint8Array) => string, range = { first: 0, last: 9 }) {
-  const writer = new DocumentWriter(3000, limitsWith({ documentMember: 400 }), put);
+  const writer = new DocumentWriter(3000, limitsWith({ documentMember: 400 }), (parts) => put(Buffer.concat(parts)));
   const lists = new PagedLists(writer, PAGE);
   const sorted = [...sizes.entries()].sort(([a], [b]) => (keyOf(a) < keyOf(b) ? -1 : 1));
   for (const [list, size] of sorted) {

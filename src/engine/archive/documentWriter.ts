@@ -132,11 +132,10 @@ export class DocumentWriter {
     if (first === undefined) return;
     const members = this.#members.map(({ from, gzip }) => [from, gzip.length] as const);
     const directory = this.isInRoot ? new Uint8Array() : gzipMember(Buffer.from(renderMembers(members)));
-    const content = Buffer.concat([...this.#members.map(({ gzip }) => gzip), directory]);
     this.#files.push({
       from: first.from,
-      file: this.put(content),
-      bytes: content.length,
+      file: this.put([...this.#members.map(({ gzip }) => gzip), directory]),
+      bytes: this.#bytes + directory.length,
       directory: directory.length,
       ...(this.isInRoot ? { members } : {}),
     });

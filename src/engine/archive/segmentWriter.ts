@@ -11,8 +11,8 @@ import { type SpooledBlock, SpoolReader } from '../render/blockSpool.ts';
 import { gzipMember } from '../render/compress.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** Stores a file of the archive. Returns its name. */
-export type PutFile = (content: Uint8Array) => string;
+/** Stores a file of the archive, whose content is these parts. Returns its name. */
+export type PutFile = (parts: readonly Uint8Array[]) => string;
 
 /** Blocks of a new archive, and the settings that divide them into files. */
 export interface ArchivedBlocks {
@@ -51,10 +51,10 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
         continue;
       }
       const read = inside.map((piece) => piece.read());
-      const pages = Buffer.concat(read.map((one) => one.pages));
+      const pages = read.map((one) => one.pages);
       const entries = read.flatMap((one) => one.entries);
-      if (pages.length <= blocks.objectSize) segments.push(writeSegment({ first, last }, pages, entries, put));
-      else for (const part of writeParts(first, pages, entries[0] ?? '', blocks.objectSize, put)) segments.push(part);
+      if (lengthOf(pages) <= blocks.objectSize) segments.push(writeSegment({ first, last }, pages, entries, put));
+      else for (const part of writeParts(first, Buffer.concat(pages), entries[0] ?? '', blocks.objectSize, put)) segments.push(part);
     }
     return segments;
   } finally {
@@ -140,15 +140,17 @@ const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
 /** Writes a segment: its pages, and a directory with the lines `entries`. */
 function writeSegment(
   range: Pick<Segment, 'first' | 'last'> & Partial<Pick<Segment, 'part'>>,
-  pages: Uint8Array,
+  pages: readonly Uint8Array[],
   entries: readonly string[],
   put: PutFile,
 ): Segment {
   const directory = gzipMember(Buffer.from(`${entries.join('\n')}\n`));
-  const content = Buffer.concat([pages, directory]);
   const { first, last, part } = range;
-  return { first, last, file: put(content), bytes: content.length, directory: directory.length, ...(part === undefined ? {} : { part }) };
+  const file = { file: put([...pages, directory]), bytes: lengthOf(pages) + directory.length, directory: directory.length };
+  return { first, last, ...file, ...(part === undefined ? {} : { part }) };
 }
+
+const lengthOf = (parts: readonly Uint8Array[]): number => parts.reduce((sum, { length }) => sum + length, 0);
 
 /** Writes a block that is larger than `objectSize` as several segments, each with complete pages. */
 function writeParts(height: number, pages: Uint8Array, line: string, objectSize: number, put: PutFile): Segment[] {
@@ -167,7 +169,7 @@ function writeParts(height: number, pages: Uint8Array, line: string, objectSize:
     const part = renderEntry({ ...entry, page, pages: entry.pages.slice(page, end), operations: Object.fromEntries(here) });
     const isWhole = page === 0 && end === entry.pages.length;
     const range = { first: height, last: height, ...(isWhole ? {} : { part: { page, operations } }) };
-    segments.push(writeSegment(range, pages.subarray(offset, offset + bytes), [part], put));
+    segments.push(writeSegment(range, [pages.subarray(offset, offset + bytes)], [part], put));
     page = end;
     offset += bytes;
   }

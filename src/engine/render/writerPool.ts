@@ -25,6 +25,9 @@ export interface Written {
   readonly kept: number;
 }
 
+/** Memory of a thread for new objects, in MB. Nearly all bytes of batches and pages are outside of it. */
+const YOUNG_MB = 8;
+
 export class WriterPool {
   #own: BatchWriter | undefined;
   readonly #writers: Writer[] = [];
@@ -89,7 +92,7 @@ export class WriterPool {
   #start(target: WriterTarget): Writer {
     const data: WriterData = { site: this.site, target };
     const { script, argv } = program.threads.writer;
-    const worker = new Worker(script, { argv: [...argv], workerData: data });
+    const worker = new Worker(script, { argv: [...argv], workerData: data, resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
     worker.on('error', (error) => {
       this.#failure ??= writeFailure({ message: `a writer thread ended: ${messageOf(error)}`, code: codeOf(error) });
     });
@@ -120,15 +123,18 @@ export class WriterPool {
     for (const { records } of batch.blocks) this.records += records;
   }
 
-  /** Waits until all batches are written. Rejects with a BuildError if one failed. */
+  /** Waits until all batches are written, and ends the threads, to free their memory. Rejects with a BuildError if one failed. */
   async finish(): Promise<Written> {
     await Promise.all(this.#writers.map((w) => w.busy));
+    await this.close();
     return { blocks: this.#blocks, kept: this.#kept };
   }
 
   /** Closes the files of the main thread, and ends all writer threads. */
   async close(): Promise<void> {
     this.#own?.close();
-    await Promise.all(this.#writers.map(({ worker }) => worker.terminate()));
+    this.#own = undefined;
+    this.spare.length = 0;
+    await Promise.all(this.#writers.splice(0).map(({ worker }) => worker.terminate()));
   }
 }

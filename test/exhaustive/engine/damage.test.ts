@@ -332,7 +332,7 @@ async function changedDocuments<T extends DocumentLevel>(level: T, change: (docu
   const writer = new DocumentWriter(
     archive.root.objectSize,
     limits,
-    (content) => putFile(at('forged ranges'), content),
+    (parts) => putFile(at('forged ranges'), Buffer.concat(parts)),
     level.files[0]?.members !== undefined,
   );
   const changed = change([...documentsOf(archive, level)]).sort((a, b) => (a.key < b.key ? -1 : 1));

@@ -200,9 +200,9 @@ async function forge(
   const [level, ...levels] = lists?.etchings?.levels ?? [];
   const [table, ...tables] = lists?.names ?? [];
   if (lists?.etchings === undefined || level === undefined || table === undefined) throw new Error('no etchings');
-  const writer = new DocumentWriter(root.objectSize, LIMITS, put);
+  const writer = new DocumentWriter(root.objectSize, LIMITS, (parts) => put(Buffer.concat(parts)));
   for (const document of lines([...documentsOf(archive, level)])) writer.addLine(lineOf(document));
-  const keyWriter = new DocumentWriter(root.objectSize, LIMITS, put, true);
+  const keyWriter = new DocumentWriter(root.objectSize, LIMITS, (parts) => put(Buffer.concat(parts)), true);
   for (const document of names([...documentsOf(archive, table)])) keyWriter.addLine(lineOf(document));
   const etchings = { ...lists.etchings, levels: [(await writer.finish(level)) ?? level, ...levels] };
   const forged = changed({ ...root, lists: { ...lists, etchings, names: [(await keyWriter.finish(table)) ?? table, ...tables] } });
