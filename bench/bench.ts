@@ -78,8 +78,12 @@ export async function bench(flags: Flags, log: Log): Promise<void> {
   const folder = mkdtempSync(join(parent, 'mirror-bench-'));
   const isMemory = statfsSync(folder).type === TMPFS;
   const memoryLimit = flags.one('memory-limit') ?? '1GB';
+  if (isFull) {
+    log.info('folder', `The input and the output are in ${folder}, and stay there if a step fails.`);
+    await measureFullSize(records, memoryLimit, folder, runCommand, log);
+    return rmSync(folder, { recursive: true });
+  }
   try {
-    if (isFull) return await measureFullSize(records, memoryLimit, folder, runCommand, log);
     const data = await generate(records, join(folder, 'data'), forms, flags.choice('shape', SHAPES));
     log.info('generated', `${count(data.records)} records of ${count(data.transactions)} transactions in ${data.blocks} blocks.`, {
       ...data,
