@@ -116,7 +116,7 @@ const wanted = process.argv[2] ?? '';
 const isRoom = wanted in ROOMS;
 const faults = FAULTS.filter(({ file, name }) => (isRoom ? roomOf(file) === wanted : new RegExp(wanted).test(name)));
 for (const fault of faults) transformSync(changed(fault), { loader: 'ts' });
-const work = mkdtempSync(join(tmpdir(), 'mirror-faults-'));
+const work = mkdtempSync(join(tmpdir(), `rune-activity-mirror-${process.pid}-faults-`));
 try {
   const groups = [...groupBy(faults, ({ test }) => test)];
   await Promise.all(

@@ -80,7 +80,7 @@ export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
   const blocks = flags.integer('blocks', MAINNET.blocks, 100, 1_000_000);
   const parent = flags.one('dir');
   if (parent !== undefined) mkdirSync(parent, { recursive: true });
-  const folder = parent ?? mkdtempSync(join(tmpdir(), 'mirror-rehearsal-'));
+  const folder = parent ?? mkdtempSync(join(tmpdir(), `rune-activity-mirror-${process.pid}-rehearsal-`));
   try {
     const { differences, answers } = await rehearse(
       {

@@ -4,18 +4,23 @@
  * later builds ten times slower. Also chooses one seed for all random choices, and prints the seed so that a run can be
  * repeated.
  */
+import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, readdirSync, statfsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { codeOf } from '../../src/errors.ts';
 
-export default async function setup(): Promise<() => Promise<void>> {
+export default async function setup(): Promise<(() => Promise<void>) | undefined> {
+  // Each project of a run calls this function, and so does a run that a test starts.
+  if (process.env['MIRROR_TEST_FOLDER'] !== undefined) return undefined;
   const bases = [baseFolder(), tmpdir()];
   for (const base of new Set(bases)) await removeAbandoned(base);
   const folders = bases.map((base) => mkdtempSync(join(base, `rune-activity-mirror-${process.pid}-`)));
   [process.env['MIRROR_TEST_FOLDER'], process.env['MIRROR_TEST_DISK']] = folders;
+  // Browsers, engines and commands put their temporary files there, too.
+  process.env['TMPDIR'] = folders[1];
   const seed = process.env['SEED'] ?? String(randomInt(2 ** 31));
   if (!/^\d{1,10}$/.test(seed) || Number(seed) >= 2 ** 31) throw new Error(`SEED "${seed}" must be an integer from 0 to 2147483647`);
   process.env['SEED'] = seed;
@@ -25,12 +30,14 @@ export default async function setup(): Promise<() => Promise<void>> {
   };
 }
 
-/** Removes the folders of runs that were killed, which would fill the memory. */
-async function removeAbandoned(base: string): Promise<void> {
+/** Removes the folders of runs that were killed, which would fill the memory, and unmounts what these mounted there. */
+export async function removeAbandoned(base: string): Promise<void> {
   for (const name of readdirSync(base)) {
     const [, pid] = /^rune-activity-mirror-([0-9]+)-/.exec(name) ?? [];
     if (pid === undefined || isRunning(Number(pid))) continue;
-    // A file system that a killed test mounted is emptied, but stays.
+    const mounts = existsSync('/proc/mounts') ? readFileSync('/proc/mounts', 'utf8') : '';
+    for (const [, path = ''] of mounts.matchAll(/^\S+ (\S+)/gm)) if (path.startsWith(join(base, name, '/'))) spawnSync('umount', [path]);
+    // Another user's folder stays.
     await rm(join(base, name), { recursive: true, force: true }).catch(() => undefined);
   }
 }

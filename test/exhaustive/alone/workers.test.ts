@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../support/build.ts';
 import { ROOT, run, start } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { sendTo } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
 
 /** Returns a folder with one valid input file. */
 function workFolder(): string {
@@ -61,7 +61,7 @@ describe('npm start', () => {
     const killed = once(child.stderr ?? child, 'data');
     process.kill(before[0] ?? 0, 'SIGKILL');
     expect(String((await killed)[0])).toBe(`Note: worker process ${before[0]} ended (SIGKILL); starting another\n`);
-    while (workers().length < 2 || workers().includes(before[0] ?? 0)) await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => workers().length === 2 && !workers().includes(before[0] ?? 0));
     for (let i = 0; i < 4; i += 1) {
       const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity', { 'accept-encoding': 'gzip' });
       expect([answer.status, answer.headers.vary]).toEqual([200, undefined]);
@@ -90,7 +90,7 @@ describe('npm start', () => {
 
     /** Waits for the nth worker that starts, and stops it immediately with SIGSTOP. */
     async function stopped(nth: number): Promise<number> {
-      while (workersOf(child.pid).length < nth) await wait(1);
+      await until(() => workersOf(child.pid).length >= nth);
       const pid = workersOf(child.pid)[nth - 1] ?? 0;
       process.kill(pid, 'SIGSTOP');
       return pid;
@@ -102,7 +102,7 @@ describe('npm start', () => {
       child.kill('SIGTERM');
       // Waits until the signal is pending, which proves that the parent has sent it. A thread that was not stopped yet
       // may already have received the signal.
-      while (existsSync(`/proc/${pid}`) && !hasPending(pid, SIGTERM)) await wait(5);
+      await until(() => !existsSync(`/proc/${pid}`) || hasPending(pid, SIGTERM));
       if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGCONT');
       expect([await exit, said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
       expect(() => process.kill(pid, 0)).toThrow('ESRCH');
@@ -111,7 +111,7 @@ describe('npm start', () => {
     it.each([1, 2])('replaces the worker numbered %s when it is killed, and says when all workers serve', async (nth) => {
       const pid = await stopped(nth);
       process.kill(pid, 'SIGKILL');
-      while (!said.stdout.includes('\n')) await wait(20);
+      await until(() => said.stdout.includes('\n'));
       expect(said).toEqual({
         stdout: expect.stringMatching(/^Serving dist on http:\/\/127\.0\.0\.1:\d+ \(press Ctrl-C to stop\)\.\n$/),
         stderr: `Note: worker process ${pid} ended (SIGKILL); starting another\n`,

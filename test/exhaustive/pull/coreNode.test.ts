@@ -1,7 +1,6 @@
 /** Tests the client of a Bitcoin Core node. A fake node answers and fails like Core. */
 import { getEventListeners } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BuildError, CliError, InputError } from '../../../src/errors.ts';
@@ -12,6 +11,7 @@ import { SpentOutputs } from '../../../src/pull/node/spentOutputs.ts';
 import { hashText } from '../../../src/runes/bytes.ts';
 import type { Commitment } from '../../../src/runes/indexBlock.ts';
 import { readBlock } from '../../../src/runes/parseBlock.ts';
+import { temporaryFolder } from '../../support/build.ts';
 import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from '../../support/fakeNode.ts';
 import { limitsWith, TEST_LIMITS } from '../../support/limits.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
@@ -486,7 +486,7 @@ it('hash256 is the same with and without crypto.hash', () => {
 });
 
 it('the fake node also runs as a process, with blocks of a folder', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'core-blocks-'));
+  const folder = temporaryFolder();
   for (const { height, bytes } of CHAIN) writeFileSync(join(folder, `${height}.bin`), bytes);
   const fake = await startNodeProcess(folder);
   open.push({ close: () => fake.stop() });
