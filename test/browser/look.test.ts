@@ -10,7 +10,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { rowsOf } from './explorer.ts';
-import { closeBrowser, type OpenPage, openPage, violations, visit } from './support.ts';
+import { closeBrowser, expectAccessible, type OpenPage, openPage, visit } from './support.ts';
 
 const TX = '0xe79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const TX_21 = '0xa1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
@@ -55,25 +55,20 @@ const VIEWS = [
   ['an error', '?block=840000&limit=1000'],
 ] as const;
 
-describe.each(['light', 'dark'] as const)('in the %s', (colorScheme) => {
-  it.each(VIEWS)('%s has no accessibility violation', async (_, search) => {
-    const { page } = await openAt(search, { colorScheme });
-    if (search === '') await page.click('summary');
-    expect(await violations(page)).toEqual([]);
-    await page.setViewportSize(PHONE);
-    expect(await violations(page)).toEqual([]);
-  });
-
-  it('the background follows the colour scheme of the system', async () => {
-    const { page } = await openAt('', { colorScheme });
-    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(19, 20, 26)');
-  });
+it.each(VIEWS)('%s has no accessibility violation, and fits the width of a phone', async (_, search) => {
+  const { page } = await openAt(search);
+  if (search === '') await page.click('summary');
+  await expectAccessible(page);
+  const { page: phone } = await openAt(search, { viewport: PHONE, hasTouch: true, isMobile: true });
+  expect(await phone.evaluate(() => [document.documentElement.scrollWidth, innerWidth])).toEqual([PHONE.width, PHONE.width]);
 });
 
-it.each(VIEWS)('%s fits the width of a phone', async (_, search) => {
-  const { page } = await openAt(search, { viewport: PHONE, hasTouch: true, isMobile: true });
-  expect(await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])).toEqual([PHONE.width, PHONE.width]);
+it('the background follows the colour scheme of the system', async () => {
+  const { page } = await openAt('');
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  expect(await ground()).toBe('rgb(255, 255, 255)');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await ground()).toBe('rgb(19, 20, 26)');
 });
 
 describe('the overview', () => {

@@ -25,7 +25,7 @@ import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, filesBelowFolder, lookUp, scrolledToEnd, settled } from './explorer.ts';
 import { holder, LAST, manyRunes, runeInput } from './runeMirror.ts';
-import { closeBrowser, type OpenPage, openPage, violations, visit } from './support.ts';
+import { closeBrowser, expectAccessible, type OpenPage, openPage, violations, visit } from './support.ts';
 
 const folder = temporaryFolder();
 const open: OpenPage[] = [];
@@ -227,8 +227,6 @@ describe('the page of a rune', () => {
 
   it.each([
     ['?rune=DOGGOTOTHEMOON&list=holders', 'holders', 'DOGGOTOTHEMOON'],
-    ['?rune=DOGGOTOTHEMOON', 'activity', 'DOGGOTOTHEMOON'],
-    [`?address=${holder(0)}`, 'balances', holder(0)],
     [`?address=${holder(0)}&list=activity`, 'activity', holder(0)],
   ])('of %s is downloaded as the same file that the command export writes', async (search, list, subject) => {
     const { page, problems } = await openAt(search);
@@ -501,16 +499,19 @@ describe('the page of all runes', () => {
     expect(problems).toEqual([]);
   });
 
-  it.each([
-    [360, 2],
-    [600, 4],
-    [800, 4],
-    [1000, 4],
-  ])('shows the counts of all active runes in the same columns: in a window of %i pixels %i', async (width, columns) => {
-    const { page } = await openAt('?runes&list=active', mirrorOf('outputs'), { viewport: { width, height: 900 } });
+  it('shows the counts of all active runes in the same columns, in a window of any width', async () => {
+    const { page } = await openAt('?runes&list=active', mirrorOf('outputs'));
     await page.waitForSelector('.runes-list');
-    const lefts = await page.$$eval('.runes-list td.amount', (all) => all.map((cell) => cell.getBoundingClientRect().left));
-    expect([new Set(lefts).size, lefts.length]).toEqual([columns, 80]);
+    for (const [width, columns] of [
+      [360, 2],
+      [600, 4],
+      [800, 4],
+      [1000, 4],
+    ] as const) {
+      await page.setViewportSize({ width, height: 900 });
+      const lefts = await page.$$eval('.runes-list td.amount', (all) => all.map((cell) => cell.getBoundingClientRect().left));
+      expect([width, new Set(lefts).size, lefts.length]).toEqual([width, columns, 80]);
+    }
   });
 
   it('has pages', async () => {
@@ -802,23 +803,19 @@ it('every page links to the same id at other explorers of its network', async ()
 });
 
 it.each([
-  ['a spent output', `?output=${SPENT}`, 'light'],
-  ['outputs of an address in the dark', `?address=${OWNER}&list=outputs`, 'dark'],
-  ['a rune', '?rune=AMBERLANTERNMOON', 'light'],
-  ['a rune in the dark', '?rune=AMBERLANTERNMOON', 'dark'],
-  ['holders', '?rune=DOGGOTOTHEMOON&list=holders', 'light'],
-  ['balances in the dark', `?address=${holder(7)}`, 'dark'],
-  ['activity of an address', `?address=${holder(0)}&list=activity`, 'light'],
-  ['an unknown rune', '?rune=DOGGONE', 'light'],
-  ['all runes', '?runes', 'light'],
-  ['open mints in the dark', '?runes&list=open', 'dark'],
-  ['active runes in the dark', '?runes&list=active', 'dark'],
-] as const)('%s has no accessibility violation, also on a phone', async (_, search, colorScheme) => {
-  const { page } = await openAt(search, mirrorOf(search.includes('output') ? 'outputs' : 'full'), { colorScheme });
+  ['a spent output', `?output=${SPENT}`],
+  ['outputs of an address', `?address=${OWNER}&list=outputs`],
+  ['a rune', '?rune=AMBERLANTERNMOON'],
+  ['holders', '?rune=DOGGOTOTHEMOON&list=holders'],
+  ['balances', `?address=${holder(7)}`],
+  ['activity of an address', `?address=${holder(0)}&list=activity`],
+  ['an unknown rune', '?rune=DOGGONE'],
+  ['all runes', '?runes'],
+  ['open mints', '?runes&list=open'],
+  ['active runes', '?runes&list=active'],
+] as const)('%s has no accessibility violation', async (_, search) => {
+  const { page } = await openAt(search, mirrorOf(search.includes('output') ? 'outputs' : 'full'));
   await settled(page);
   expect(await page.locator('#view >> text=has no runes').count()).toBe(0);
-  expect(await violations(page)).toEqual([]);
-  await page.setViewportSize({ width: 360, height: 780 });
-  expect(await violations(page)).toEqual([]);
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  await expectAccessible(page);
 });
