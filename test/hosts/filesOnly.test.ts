@@ -9,6 +9,7 @@ import { filesBelow } from '../support/build.ts';
 import { CASES } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { recordedOutput, sampleOutput } from '../support/recorded.ts';
+import { words } from '../support/records.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkPlainRanges, checkSiteFiles } from '../support/siteFiles.ts';
@@ -25,22 +26,10 @@ const FILE_HEADERS = {
  * Paths that `serve` normalises. They lead to the landing page, the status, a file at another path, or the marker of an
  * output folder.
  */
-const RESOLVED = [
-  '/runes/v1/blocks//840001.json',
-  '/runes/v1/blocks/./840001.json',
-  '/runes/v1//',
-  '//',
-  '/.',
-  '/./',
-  '/runes/..',
-  '/runes/../',
-  '/%2e',
-  '/%2f',
-  '/.rune-activity-mirror',
-  '/%2erune-activity-mirror',
-  '/runes/../.rune-activity-mirror',
-  '/runes/v1/..%2f..%2f.rune-activity-mirror',
-];
+const RESOLVED = words(`
+    /runes/v1/blocks//840001.json /runes/v1/blocks/./840001.json /runes/v1// // /. /./ /runes/.. /runes/../ /%2e /%2f
+    /.rune-activity-mirror /%2erune-activity-mirror /runes/../.rune-activity-mirror /runes/v1/..%2f..%2f.rune-activity-mirror
+  `);
 
 function startServe(dist: string): Promise<LocalHost> {
   const args = [join(ROOT, 'node_modules/serve/build/main.js'), dist, '--config', CONFIG, '--no-request-logging', '--no-port-switching'];

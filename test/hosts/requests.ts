@@ -1,5 +1,6 @@
 /** Requests for tests of hosts that run no code of this project. */
 import fc from 'fast-check';
+import { words } from '../support/records.ts';
 import { readVectors } from '../support/vectors.ts';
 
 export interface PlainRequest {
@@ -34,40 +35,16 @@ export const ODD_TARGETS: readonly string[] = [
   ...['..%2F..%2F840002%2F20', '../../840002/20', '60%2F60.json%3F', '0x14', '020', '0060', '60.0', '60,20', '60;offset=60', ' 60', '60 ']
     .map(encodeSpaces)
     .map((value) => `${BLOCK}/activity?limit=${value}&offset=60`),
-  ...[
-    'foo=1&limit=60&bar=2',
-    'Limit=60',
-    'LIMIT=60',
-    'xlimit=60',
-    'limit=20&xlimit=60',
-    'limit',
-    'offset',
-    'limit&offset',
-    'operation_type',
-  ].map((query) => `${BLOCK}/activity?${query}`),
-  ...[
-    'limit=20&',
-    '&limit=60',
-    '&&limit=60&&offset=60&&',
-    'limit=60&&offset=60',
-    'limit==60',
-    'l%69mit=60',
-    'limit=%36%30',
-    'offset=%32%30',
-    'operation_type=m%69nt',
-    'o%66fset=20',
-    'oper%61tion_type=mint',
-    '+limit=60',
-  ].map((query) => `${BLOCK}/activity?${query}`),
-  ...[
-    'limit=60&limit=60',
-    'limit&limit=60',
-    'limit=60&limit',
-    'offset=0&x=1&offset=0',
-    'offset=60&l%69mit=60',
-    '?limit=60',
-    'a?limit=60',
-  ].map((query) => `${BLOCK}/activity?${query}`),
+  ...words(`foo=1&limit=60&bar=2 Limit=60 LIMIT=60 xlimit=60 limit=20&xlimit=60 limit offset limit&offset operation_type`).map(
+    (query) => `${BLOCK}/activity?${query}`,
+  ),
+  ...words(`
+      limit=20& &limit=60 &&limit=60&&offset=60&& limit=60&&offset=60 limit==60 l%69mit=60 limit=%36%30 offset=%32%30
+      operation_type=m%69nt o%66fset=20 oper%61tion_type=mint +limit=60
+    `).map((query) => `${BLOCK}/activity?${query}`),
+  ...words(`limit=60&limit=60 limit&limit=60 limit=60&limit offset=0&x=1&offset=0 offset=60&l%69mit=60 ?limit=60 a?limit=60`).map(
+    (query) => `${BLOCK}/activity?${query}`,
+  ),
   ...['offset=20#', 'limit=60#offset=60', 'a=%', 'a=%zz', 'limit=60&a=%', 'limit=60&%', 'a=b=c&limit=60', 'x={env.PATH}', '$limit=60'].map(
     (query) => `${BLOCK}/activity?${query}`,
   ),
@@ -79,132 +56,35 @@ export const ODD_TARGETS: readonly string[] = [
   ),
   // Targets as long as servers accept. If a regular expression gives up on such a text, the server must not accept the
   // request.
-  `${BLOCK}/activity?limit=20&${'x&'.repeat(3800)}limit=60`,
-  `${BLOCK}/activity?limit=20&${'&'.repeat(7800)}limit=60`,
-  `${BLOCK}/activity?limit=20&${'limi=&'.repeat(1200)}l%69mit=60`,
-  `${BLOCK}/activity?offset=${'0'.repeat(7800)}`,
-  `/runes/v1/blocks/${'%33'.repeat(2500)}/activity`,
-  `${BLOCK}/activity#`,
-  `${BLOCK}/activity#?limit=5`,
-  `${BLOCK}/activity/`,
-  `${BLOCK}/activity/?limit=60`,
-  `${BLOCK}/activity.json`,
-  `${BLOCK}/Activity`,
-  `${BLOCK}/activity;limit=60`,
-  `${BLOCK}/%61ctivity`,
-  '/runes/v1/blocks/84000%31/activity',
-  '/runes/v1/%62locks/840001/activity',
-  '/%72unes/v1/blocks/840001/activity',
-  '/runes/v1/blocks/840000/..%2f840001/activity',
-  '/runes/v1/blocks/840000/..%2F840001/activity',
-  '/runes/v1/blocks/840000/../840001/activity',
-  '/runes/v1/blocks/840000/%2e%2e/840001/activity',
-  '/runes/v1/blocks/840000/.%2e/840001/activity',
-  '/runes/v1/blocks/840000/..;/840001/activity',
-  '/runes/v1/blocks/840000/..%5c840001/activity',
-  '/runes/v1/blocks/840000%2F..%2F840001/activity',
-  '/runes/v1/blocks/840000%252F..%252F840001/activity',
-  '/runes/v1/blocks/./840001/activity',
-  '/runes/./v1/blocks/840001/activity',
-  '/runes//v1/blocks/840001/activity',
-  '//runes/v1/blocks/840001/activity',
-  '/runes/v1/blocks//840001/activity',
-  '/runes/v1/blocks/840001//activity',
-  '/runes/v1/blocks/840001%2Factivity',
-  '/runes/v1/blocks/840001%2F20%2F20.json%3F/activity',
-  '/runes/v1/blocks/840001.json/activity',
-  '/runes/v1/blocks/840001.json/',
-  '/runes/v1/blocks/840001.json%00',
-  `/runes/v1/blocks/840001%00.html/activity`,
-  '/runes/v1/blocks/840001.json?limit=60',
-  '/runes/v1/blocks/0840001.json',
-  '/runes/v1/blocks/840001.JSON',
-  '/runes/v1/blocks//840001.json',
-  '/runes/v1/blocks/./840001.json',
-  '/runes/v1/blocks/840001%2ejson',
-  '/runes/v1/blocks/840001/mint.json',
-  '/runes/v1/blocks/840001/60/60.json',
-  '/runes/v1/blocks/840001/60/61.json',
-  '/runes/v1/blocks/840001.json.gz',
-  '/runes/blocks/840001.json',
-  '/runes/v1/blocks/-1/activity',
-  '/runes/v1/blocks/%2d1/activity',
-  '/runes/v1/blocks/1e5/activity',
-  '/runes/v1/blocks/*/activity',
-  '/runes/v1/blocks/"/activity',
-  '/runes/v1/blocks/\\/activity',
-  '/runes/v1/blocks/{env.PATH}/activity',
-  '/runes/v1/blocks/$uri/activity',
-  '/runes/v1/blocks//activity',
-  '/runes/v1/transactions//activity',
-  `/runes/v1/blocks/${'9'.repeat(300)}/activity`,
-  `/runes/v1/blocks/${'a'.repeat(300)}.json`,
-  `/runes/v1/transactions/0X${'f'.repeat(64)}/activity`,
-  `/runes/v1/transactions/${'F'.repeat(64)}/activity`,
-  `/runes/v1/transactions/0x0x${'f'.repeat(60)}/activity`,
-  ...[
-    BLOCK,
-    `${BLOCK}/`,
-    '/runes/v1/blocks',
-    '/runes/v1/blocks/',
-    '/runes/v1/transactions/',
-    '/runes',
-    '/runes/',
-    '/runes/v1',
-    '/runes/v1/',
-    '/runes/v1//',
-  ],
-  ...[
-    '/runes?limit=5',
-    '/runes/v1?',
-    '/runes/v1/?x=%',
-    '/runes/v1/index.json',
-    '/runes/v1/manifest.json',
-    '/runes/v1/digests/840000.json',
-    '/runes/v2/',
-  ],
-  ...[
-    '/',
-    '/?x=1',
-    '/index.html',
-    '//',
-    '/.',
-    '/..',
-    '/./',
-    '/../',
-    '/runes/..',
-    '/runes/../',
-    '/%2e',
-    '/%2f',
-    '/index.html/',
-    '/INDEX.HTML',
-    '/index',
-  ],
-  ...[
-    '/.rune-activity-mirror',
-    '/%2erune-activity-mirror',
-    '/runes/../.rune-activity-mirror',
-    '/runes/v1/..%2f..%2f.rune-activity-mirror',
-    '/.git/config',
-  ],
-  ...[
-    '/../../../../etc/passwd',
-    '/..%2f..%2f..%2fetc/passwd',
-    '/%2e%2e/%2e%2e/etc/passwd',
-    '/runes/v1/..%c0%af..%c0%afetc/passwd',
-    '/....//etc/passwd',
-  ],
-  ...[
-    '/mirror-error',
-    '/404.json',
-    '/nothing',
-    '/nothing.html',
-    '/runes/v1/nothing.txt',
-    '/favicon.ico',
-    '/a"b',
-    `/${'x'.repeat(290)}`,
-    `/${'x'.repeat(400)}`,
-  ],
+  ...words(`
+    ${BLOCK}/activity?limit=20&${'x&'.repeat(3800)}limit=60 ${BLOCK}/activity?limit=20&${'&'.repeat(7800)}limit=60
+    ${BLOCK}/activity?limit=20&${'limi=&'.repeat(1200)}l%69mit=60 ${BLOCK}/activity?offset=${'0'.repeat(7800)}
+    /runes/v1/blocks/${'%33'.repeat(2500)}/activity ${BLOCK}/activity# ${BLOCK}/activity#?limit=5 ${BLOCK}/activity/
+    ${BLOCK}/activity/?limit=60 ${BLOCK}/activity.json ${BLOCK}/Activity ${BLOCK}/activity;limit=60 ${BLOCK}/%61ctivity
+    /runes/v1/blocks/84000%31/activity /runes/v1/%62locks/840001/activity /%72unes/v1/blocks/840001/activity
+    /runes/v1/blocks/840000/..%2f840001/activity /runes/v1/blocks/840000/..%2F840001/activity /runes/v1/blocks/840000/../840001/activity
+    /runes/v1/blocks/840000/%2e%2e/840001/activity /runes/v1/blocks/840000/.%2e/840001/activity
+    /runes/v1/blocks/840000/..;/840001/activity /runes/v1/blocks/840000/..%5c840001/activity
+    /runes/v1/blocks/840000%2F..%2F840001/activity /runes/v1/blocks/840000%252F..%252F840001/activity /runes/v1/blocks/./840001/activity
+    /runes/./v1/blocks/840001/activity /runes//v1/blocks/840001/activity //runes/v1/blocks/840001/activity
+    /runes/v1/blocks//840001/activity /runes/v1/blocks/840001//activity /runes/v1/blocks/840001%2Factivity
+    /runes/v1/blocks/840001%2F20%2F20.json%3F/activity /runes/v1/blocks/840001.json/activity /runes/v1/blocks/840001.json/
+    /runes/v1/blocks/840001.json%00 /runes/v1/blocks/840001%00.html/activity /runes/v1/blocks/840001.json?limit=60
+    /runes/v1/blocks/0840001.json /runes/v1/blocks/840001.JSON /runes/v1/blocks//840001.json /runes/v1/blocks/./840001.json
+    /runes/v1/blocks/840001%2ejson /runes/v1/blocks/840001/mint.json /runes/v1/blocks/840001/60/60.json /runes/v1/blocks/840001/60/61.json
+    /runes/v1/blocks/840001.json.gz /runes/blocks/840001.json /runes/v1/blocks/-1/activity /runes/v1/blocks/%2d1/activity
+    /runes/v1/blocks/1e5/activity /runes/v1/blocks/*/activity /runes/v1/blocks/"/activity /runes/v1/blocks/\\/activity
+    /runes/v1/blocks/{env.PATH}/activity /runes/v1/blocks/$uri/activity /runes/v1/blocks//activity /runes/v1/transactions//activity
+    /runes/v1/blocks/${'9'.repeat(300)}/activity /runes/v1/blocks/${'a'.repeat(300)}.json
+    /runes/v1/transactions/0X${'f'.repeat(64)}/activity /runes/v1/transactions/${'F'.repeat(64)}/activity
+    /runes/v1/transactions/0x0x${'f'.repeat(60)}/activity ${BLOCK} ${BLOCK}/ /runes/v1/blocks /runes/v1/blocks/ /runes/v1/transactions/
+    /runes /runes/ /runes/v1 /runes/v1/ /runes/v1// /runes?limit=5 /runes/v1? /runes/v1/?x=% /runes/v1/index.json /runes/v1/manifest.json
+    /runes/v1/digests/840000.json /runes/v2/ / /?x=1 /index.html // /. /.. /./ /../ /runes/.. /runes/../ /%2e /%2f /index.html/
+    /INDEX.HTML /index /.rune-activity-mirror /%2erune-activity-mirror /runes/../.rune-activity-mirror
+    /runes/v1/..%2f..%2f.rune-activity-mirror /.git/config /../../../../etc/passwd /..%2f..%2f..%2fetc/passwd /%2e%2e/%2e%2e/etc/passwd
+    /runes/v1/..%c0%af..%c0%afetc/passwd /....//etc/passwd /mirror-error /404.json /nothing /nothing.html /runes/v1/nothing.txt
+    /favicon.ico /a"b /${'x'.repeat(290)} /${'x'.repeat(400)}
+  `),
 ];
 
 function encodeSpaces(text: string): string {
@@ -226,12 +106,7 @@ export function requestsOf(path: string): string[] {
 
 const ID = '1708cc05a3adee35263af6757840070ecf4a171a09d1c2c30613fba6dcef7478';
 const IDS = [
-  '840001',
-  '0840001',
-  '840014',
-  '840017',
-  '1',
-  '-1',
+  ...words(`840001 0840001 840014 840017 1 -1`),
   '',
   ID,
   `0x${ID}`,
@@ -244,27 +119,7 @@ const IDS = [
   'mint',
 ];
 const NAMES = ['limit', 'offset', 'operation_type', 'Limit', 'x', 'l%69mit', '', 'limit ', '+offset', 'limit[]', 'offset;limit'];
-const VALUES = [
-  '20',
-  '60',
-  '0',
-  '120',
-  '40',
-  '7',
-  '020',
-  '61',
-  '-1',
-  'mint',
-  'send',
-  'burn',
-  '',
-  '1e1',
-  '%32%30',
-  '6%30',
-  '20+',
-  '2=0',
-  '9007199254740992',
-];
+const VALUES = [...words(`20 60 0 120 40 7 020 61 -1 mint send burn`), '', '1e1', '%32%30', '6%30', '20+', '2=0', '9007199254740992'];
 
 /**
  * Returns invented targets. Most of them are nearly right. Every part is one of a few values that hosts may parse in

@@ -11,7 +11,7 @@ import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { folderOnDisk, testBuild, writeFiles } from '../support/build.ts';
 import { checkRanges } from '../support/ranges.ts';
 import { sampleOutput } from '../support/recorded.ts';
-import { ndjson, record } from '../support/records.ts';
+import { ndjson, record, words } from '../support/records.ts';
 import { checkSiteFiles } from '../support/siteFiles.ts';
 import { checkEngine } from './engine.ts';
 import { RUNTIMES, type Runtime, type RuntimeHost, startRuntime } from './runtimeHost.ts';
@@ -62,22 +62,11 @@ describe.each(RUNTIMES)('%s', (runtime) => {
     });
 
     it('outside of the folder are refused', async () => {
-      for (const target of [
-        '/../secret.json',
-        '/%2e%2e/secret.json',
-        '/..%2fsecret.json',
-        '/runes/../../secret.json',
-        '/runes/v1/%2e%2e/%2e%2e/%2e%2e/secret.json',
-        '/\\..\\secret.json',
-        '/link.json',
-        '/%00',
-        '/%zz',
-        '//secret.json',
-        '/runes/v1/blocks/',
-        '/runes/v1/blocks/..%2f..%2f..%2fsecret/activity',
-        '/.rune-activity-mirror',
-        '/runes/v1/.rune-activity-mirror',
-      ]) {
+      for (const target of words(`
+          /../secret.json /%2e%2e/secret.json /..%2fsecret.json /runes/../../secret.json /runes/v1/%2e%2e/%2e%2e/%2e%2e/secret.json
+          /\\..\\secret.json /link.json /%00 /%zz //secret.json /runes/v1/blocks/ /runes/v1/blocks/..%2f..%2f..%2fsecret/activity
+          /.rune-activity-mirror /runes/v1/.rune-activity-mirror
+        `)) {
         const { status, body } = await host().send('GET', target);
         expect([target, status === 400 || status === 404, JSON.parse(body).statusCode]).toEqual([target, true, status]);
       }

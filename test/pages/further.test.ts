@@ -10,6 +10,7 @@ import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { NO_ARCHIVE, noTransactions } from '../support/archives.ts';
+import { words } from '../support/records.ts';
 
 const BARE: BuiltSite = {
   layout: 'files',
@@ -100,22 +101,12 @@ describe('a path of such a part', () => {
     expect(parseTarget(`/runes/v1/${path}`, FULL)).toMatchObject({ kind: 'refusal', message: expect.stringContaining(rule) });
   });
 
-  it.each([
-    'etching',
-    'Etchings',
-    'etchings/5/holder',
-    'etchings/5/Activity',
-    'etchings/5/activity/x/',
-    'etchings/5/holders/x/y',
-    'addresses',
-    'addresses/x',
-    'addresses/x/',
-    'addresses/x/balances/',
-    'addresses/x/holders',
-    'outputs',
-    'outputs/x/y',
-    '/etchings',
-  ])('%s is not recognised', (path) => {
+  it.each(
+    words(`
+      etching Etchings etchings/5/holder etchings/5/Activity etchings/5/activity/x/ etchings/5/holders/x/y addresses addresses/x
+      addresses/x/ addresses/x/balances/ addresses/x/holders outputs outputs/x/y /etchings
+    `),
+  )('%s is not recognised', (path) => {
     expect(parsePath(`/runes/v1/${path}`).kind).toBe('unknown');
     expect(parseTarget(`/runes/v1/${path}`, FULL).kind).toBe('unknown');
   });

@@ -16,6 +16,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { sendRaw } from '../support/raw.ts';
 import { recordedOutput } from '../support/recorded.ts';
+import { words } from '../support/records.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
@@ -52,35 +53,10 @@ describe('SECURITY.md', () => {
 });
 
 /** Spellings of `..`, and strange names. The tests insert them into paths. */
-const SPELLINGS = [
-  '../',
-  '..%2f',
-  '..%2F',
-  '%2e%2e/',
-  '%2e%2e%2f',
-  '.%2e/',
-  '%252e%252e%252f',
-  '..%252f',
-  '..\\',
-  '..%5c',
-  '%2e%2e%5c',
-  '..%c0%af',
-  '%c0%ae%c0%ae/',
-  '..%e0%80%af',
-  '%e0%80%ae%e0%80%ae/',
-  '..;/',
-  '..%00/',
-  '%00',
-  '..%0d%0a/',
-  '....//',
-  './../',
-  '//',
-  '/C:/',
-  'C:%5c',
-  '\xe4\xff/',
-  '%u002e%u002e/',
-  '..%ff/',
-];
+const SPELLINGS = words(`
+    ../ ..%2f ..%2F %2e%2e/ %2e%2e%2f .%2e/ %252e%252e%252f ..%252f ..\\ ..%5c %2e%2e%5c ..%c0%af %c0%ae%c0%ae/ ..%e0%80%af
+    %e0%80%ae%e0%80%ae/ ..;/ ..%00/ %00 ..%0d%0a/ ....// ./../ // /C:/ C:%5c \xe4\xff/ %u002e%u002e/ ..%ff/
+  `);
 const STARTS = ['/', '/runes/', '/runes/v1/', '/runes/v1/blocks/', '/runes/v1/transactions/', '/runes/v1/blocks/2000007/'];
 const ENDS = ['secret.json', 'secret.json/activity', 'etc/passwd', 'activity', '%2fetc%2fpasswd', ''];
 
@@ -104,19 +80,10 @@ describe('a path out of the folder', () => {
   });
 
   it('as a full URL, another scheme or an authority is refused', async () => {
-    for (const target of [
-      'http://x/../secret.json',
-      'http://x/..%2fsecret.json',
-      'http://../secret.json',
-      'file:///etc/passwd',
-      'file:///../secret.json',
-      'http://x//secret.json',
-      '//secret.json',
-      '///etc/passwd',
-      'secret.json',
-      '../secret.json',
-      '*',
-    ]) {
+    for (const target of words(`
+        http://x/../secret.json http://x/..%2fsecret.json http://../secret.json file:///etc/passwd file:///../secret.json
+        http://x//secret.json //secret.json ///etc/passwd secret.json ../secret.json *
+      `)) {
       const answer = await get(target);
       expect([target, [400, 404].includes(statusOf(answer)), answer.includes('secret":1')]).toEqual([target, true, false]);
       expect(JSON.parse(bodyOf(answer))).toMatchObject({ statusCode: statusOf(answer) });
@@ -345,17 +312,10 @@ describe('headers', () => {
 describe('an error', () => {
   it('that repeats the request is JSON for any request', async () => {
     for (const part of [
-      '</script><script>alert(1)</script>',
-      '"\\',
-      '%22%5c',
-      '%E2%80%A8',
-      '\xe2\x80\xa8',
-      '%ED%A0%80',
-      '\xed\xa0\x80',
-      '%ff%fe',
-      '\xff\xfe',
-      '%EF%BB%BF',
-      '%24%7B7*7%7D',
+      ...words(`
+        </script><script>alert(1)</script> "\\ %22%5c %E2%80%A8 \xe2\x80\xa8 %ED%A0%80 \xed\xa0\x80 %ff%fe \xff\xfe %EF%BB%BF
+        %24%7B7*7%7D
+      `),
       "'",
       '%00',
     ]) {
@@ -370,17 +330,10 @@ describe('an error', () => {
   });
 
   it('names no path of the machine, and hidden files and listings get a 404', async () => {
-    for (const path of [
-      '/.rune-activity-mirror',
-      '/.git/config',
-      '/runes/.hidden',
-      '/runes/v1/',
-      '/runes/v1/blocks',
-      '/runes/v1/blocks/',
-      '/runes/v1/manifest.json/',
-      '/runes/v1/manifest.json/x',
-      '/%2erune-activity-mirror',
-    ]) {
+    for (const path of words(`
+        /.rune-activity-mirror /.git/config /runes/.hidden /runes/v1/ /runes/v1/blocks /runes/v1/blocks/ /runes/v1/manifest.json/
+        /runes/v1/manifest.json/x /%2erune-activity-mirror
+      `)) {
       const { status, body } = await host.send('GET', path);
       expect([path, status]).toEqual([path, path === '/runes/v1/' ? 200 : 404]);
       expect([body.includes(work), body.includes('src/'), body.includes('node:')]).toEqual([false, false, false]);

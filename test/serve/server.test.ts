@@ -14,7 +14,7 @@ import { ROOT } from '../support/cli.ts';
 import { describeOutputs } from '../support/outputCases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
 import { sampleOutput } from '../support/recorded.ts';
-import { ndjson, record } from '../support/records.ts';
+import { ndjson, record, words } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkErrorPages } from '../support/siteFiles.ts';
 import { until } from '../support/until.ts';
@@ -108,26 +108,12 @@ describe('files', () => {
   it('outside the folder, listings and links are not served', async () => {
     writeFileSync(join(dist, '..', 'secret.json'), '{"secret":1}');
     symlinkSync(join(dist, '..', 'secret.json'), join(dist, 'link.json'));
-    for (const target of [
-      '/../secret.json',
-      '/%2e%2e/secret.json',
-      '/..%2fsecret.json',
-      '/runes/../../secret.json',
-      '/runes/v1/%2e%2e/%2e%2e/%2e%2e/secret.json',
-      '/\\..\\secret.json',
-      '/link.json',
-      '/%00',
-      '/%zz',
-      '//secret.json',
-      '/runes/v1/blocks/',
-      '/runes/v1/',
-      '/runes/v1/blocks/840000/..%2f2000007/activity',
-      '/runes/v1/blocks/..%2f..%2f..%2fsecret/activity',
-      '/.git/config',
-      '/.rune-activity-mirror',
-      `/runes/v1/${'b'.repeat(300)}`,
-      `/${'c'.repeat(300)}.json`,
-    ]) {
+    for (const target of words(`
+        /../secret.json /%2e%2e/secret.json /..%2fsecret.json /runes/../../secret.json /runes/v1/%2e%2e/%2e%2e/%2e%2e/secret.json
+        /\\..\\secret.json /link.json /%00 /%zz //secret.json /runes/v1/blocks/ /runes/v1/ /runes/v1/blocks/840000/..%2f2000007/activity
+        /runes/v1/blocks/..%2f..%2f..%2fsecret/activity /.git/config /.rune-activity-mirror /runes/v1/${'b'.repeat(300)}
+        /${'c'.repeat(300)}.json
+      `)) {
       const { status, body } = await host.send('GET', target);
       expect([target, [200, 400, 404].includes(status), body.includes('secret":1'), body.includes('<title>'), body.includes(dist)]).toEqual(
         [target, true, false, false, false],

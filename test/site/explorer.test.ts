@@ -13,6 +13,7 @@ import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
 import { type ListedRecord, netRows, rowsOf, withNeighbours } from '../../src/site/explorer/transfers.ts';
 import { apiTarget, searchOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
+import { words } from '../support/records.ts';
 
 const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const HASH = `00000000${TX.slice(8)}`;
@@ -93,23 +94,13 @@ describe('a look-up', () => {
 });
 
 describe('an address of the page', () => {
-  it.each([
-    '?block=840000',
-    '?block=840000&operation=mint&limit=60&offset=60',
-    `?block=0x${HASH}&offset=20`,
-    `?tx=${TX}`,
-    `?tx=0x${TX}&limit=60`,
-    `?tx=${HASH}`,
-    `?block=${TX}`,
-    '?rune=840000:3&list=holders&limit=60&offset=60',
-    '?rune=DOGGOTOTHEMOON',
-    '?address=bc1q&list=activity&offset=20',
-    '?runes',
-    '?runes&list=open&offset=240',
-    '?runes=MOON',
-    '?address=bc1q&list=outputs',
-    `?output=${TX}:1`,
-  ])('%s is parsed and written back the same', (search) => {
+  it.each(
+    words(`
+      ?block=840000 ?block=840000&operation=mint&limit=60&offset=60 ?block=0x${HASH}&offset=20 ?tx=${TX} ?tx=0x${TX}&limit=60
+      ?tx=${HASH} ?block=${TX} ?rune=840000:3&list=holders&limit=60&offset=60 ?rune=DOGGOTOTHEMOON
+      ?address=bc1q&list=activity&offset=20 ?runes ?runes&list=open&offset=240 ?runes=MOON ?address=bc1q&list=outputs ?output=${TX}:1
+    `),
+  )('%s is parsed and written back the same', (search) => {
     const view = viewOf(search);
     expect(view.kind === 'overview' || view.kind === 'problem' ? view : searchOf(view)).toBe(search);
   });

@@ -3,19 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { filesBelow } from './build.ts';
 import { ROOT } from './cli.ts';
+import { words } from './records.ts';
 
 /** All pages of documentation, as paths from the root. */
 export const PAGES: readonly string[] = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'CHANGELOG.md',
-  'bench/peers/README.md',
-  'input/README.md',
-  'sample/README.md',
-  'packaging/mirror/README.md',
-  'packaging/client/README.md',
-  'test/fixtures/README.md',
+  ...words(`
+    README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md bench/peers/README.md input/README.md sample/README.md
+    packaging/mirror/README.md packaging/client/README.md test/fixtures/README.md
+  `),
   ...['docs', 'hosting'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`)),
 ].filter((path) => path.endsWith('.md'));
 

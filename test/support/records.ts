@@ -51,3 +51,6 @@ export function record(
 }
 
 export const ndjson = (records: readonly unknown[]): string => records.map((r) => `${JSON.stringify(r)}\n`).join('');
+
+/** Returns the words of a text, for long lists of texts without spaces. */
+export const words = (text: string): string[] => text.split(/[ \n]+/).filter(Boolean);

@@ -20,7 +20,7 @@ import {
   writeFiles,
 } from '../../support/build.ts';
 import { run, runProcess } from '../../support/cli.ts';
-import { hex, ndjson, record } from '../../support/records.ts';
+import { hex, ndjson, record, words } from '../../support/records.ts';
 
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
@@ -71,20 +71,10 @@ describe('an incremental build', () => {
     put(4, ndjson(blockOf(4)));
     const { filesRead, blocks, removed } = await build();
     expect({ filesRead, blocks, removed }).toMatchObject({ filesRead: 1, blocks: { written: 1, gone: 0 }, removed: 0 });
-    const own = [
-      '.rune-activity-mirror',
-      'index.html',
-      'openapi.json',
-      'runes/v1/blocks.json',
-      'runes/v1/changes/4.json',
-      'runes/v1/changes/index.json',
-      'runes/v1/digests/0.json',
-      'runes/v1/feed.json',
-      'runes/v1/index.json',
-      'runes/v1/manifest.json',
-      'runes/v1/stats.json',
-      'runes/v1/stats/0.json',
-    ];
+    const own = words(`
+        .rune-activity-mirror index.html openapi.json runes/v1/blocks.json runes/v1/changes/4.json runes/v1/changes/index.json
+        runes/v1/digests/0.json runes/v1/feed.json runes/v1/index.json runes/v1/manifest.json runes/v1/stats.json runes/v1/stats/0.json
+      `);
     const ids = new Set([1, 2, 3].map((tx) => hex(`tx 4 ${tx}`)));
     for (const path of young(out).filter((p) => !own.includes(p))) {
       const isOfBlock = /blocks\/(4|0x[0-9a-f]{64})[./]/.test(path) && (path.includes('/4') || path.includes(hex('block 4')));
