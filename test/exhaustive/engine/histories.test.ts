@@ -85,15 +85,18 @@ describe('after any change of the input', () => {
         const { wasFull, manifest } = await testBuild(out, options);
         const name = `history ${number}, ${kind}, ${layout}, step ${step}: ${changes.join()}`;
         if (step === 0) expect(wasFull).toBe(true);
-        // The full build has two threads, and limits that must not change the files.
-        const others = { ...LIMITS, ...publishedLimits(limits), sortedAtOnce: 200 };
-        await testBuild(join(work, `full-${step}`), { ...options, threads: 2, limits: others });
-        expect(tree(out), name).toEqual(tree(join(work, `full-${step}`)));
+        // Both checks build everything again, so they take turns, and the last step has both. The full build has two
+        // threads, and limits that must not change the files.
+        if (step % 2 === 0) {
+          const others = { ...LIMITS, ...publishedLimits(limits), sortedAtOnce: 200 };
+          await testBuild(join(work, `full-${step}`), { ...options, threads: 2, limits: others });
+          expect(tree(out), name).toEqual(tree(join(work, `full-${step}`)));
+        }
         if (history.isWrong) {
           history.mend();
           continue;
         }
-        await check(out);
+        if (step % 2 === 1 || step === STEPS) await check(out);
 
         const rows = new RowStore(join(work, `rows-${step}`));
         for (const transaction of history.transactions) rows.add(transaction);
