@@ -438,7 +438,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: 'AS number ${others}`)) === 0) {',
     to: 'AS number ${others}`)) === 1) {',
     test: 'exhaustive/input/badInput',
-    only: 'has no records',
+    only: 'without records',
   },
   {
     name: 'two columns of one name',
@@ -446,7 +446,7 @@ export const DATA_FAULTS: readonly Fault[] = [
     from: '  if (twice !== undefined)',
     to: '  if (false)',
     test: 'exhaustive/input/badInput',
-    only: 'two columns with one name',
+    only: 'columns of one name',
   },
   {
     name: 'checksums beside files are not compared',
