@@ -2,7 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,7 +14,7 @@ import { ROOT } from '../support/cli.ts';
 import { describeOutputs } from '../support/outputCases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
 import { sampleOutput } from '../support/recorded.ts';
-import { ndjson, record, words } from '../support/records.ts';
+import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { checkErrorPages } from '../support/siteFiles.ts';
 import { until } from '../support/until.ts';
@@ -102,23 +102,6 @@ describe('files', () => {
       expect(link).not.toMatch(/^(?:\/|[a-z]+:)/);
       const { pathname, search } = new URL(link, 'http://mirror/');
       expect([link, (await host.send('GET', pathname + search)).status]).toEqual([link, 200]);
-    }
-  });
-
-  it('outside the folder, listings and links are not served', async () => {
-    writeFileSync(join(dist, '..', 'secret.json'), '{"secret":1}');
-    symlinkSync(join(dist, '..', 'secret.json'), join(dist, 'link.json'));
-    for (const target of words(`
-        /../secret.json /%2e%2e/secret.json /..%2fsecret.json /runes/../../secret.json /runes/v1/%2e%2e/%2e%2e/%2e%2e/secret.json
-        /\\..\\secret.json /link.json /%00 /%zz //secret.json /runes/v1/blocks/ /runes/v1/ /runes/v1/blocks/840000/..%2f2000007/activity
-        /runes/v1/blocks/..%2f..%2f..%2fsecret/activity /.git/config /.rune-activity-mirror /runes/v1/${'b'.repeat(300)}
-        /${'c'.repeat(300)}.json
-      `)) {
-      const { status, body } = await host.send('GET', target);
-      expect([target, [200, 400, 404].includes(status), body.includes('secret":1'), body.includes('<title>'), body.includes(dist)]).toEqual(
-        [target, true, false, false, false],
-      );
-      if (status !== 200) expect(JSON.parse(body)).toMatchObject({ statusCode: status });
     }
   });
 
@@ -247,6 +230,12 @@ describe('raw requests', () => {
     ['with a header that has no name', 'GET / HTTP/1.1\r\nhost: x\r\n: y\r\n\r\n', 400, 'Bad Request'],
     ['of another version', 'GET / HTTP/9.9\r\nhost: x\r\n\r\n', 400, 'Bad Request'],
     ['with a URL that is too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 431, 'Request Header Fields Too Large'],
+    [
+      'with too many headers',
+      `GET / HTTP/1.1\r\nhost: x\r\n${Array.from({ length: 3000 }, (_, i) => `x-${i}: y\r\n`).join('')}\r\n`,
+      431,
+      'Request Header Fields Too Large',
+    ],
     ['with headers that are too long', `GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'Request Header Fields Too Large'],
     [
       'with chunk extensions that are too long',

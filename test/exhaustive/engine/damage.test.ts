@@ -277,8 +277,10 @@ describe('the next build', () => {
 
   it('builds everything again if it needs a damaged file, and otherwise leaves the damage to verification and --full', async () => {
     const repaired: string[] = [];
-    for (const [kind, paths] of kindsOf('ranges')) {
-      if (!paths[0]?.startsWith('archive/')) continue;
+    // Draws half of the kinds, because each takes up to three builds.
+    const half = random(2);
+    for (const [i, [kind, paths]] of [...kindsOf('ranges')].filter(([, [path]]) => path?.startsWith('archive/')).entries()) {
+      if (i % 2 === half) continue;
       copy('ranges', 'next');
       const [mode = '', damage = () => undefined] = Object.entries(damages())[random(3)] ?? [];
       for (const path of paths) {

@@ -222,7 +222,7 @@ describe('while an upload replaces older files', () => {
           if (/^runes\/v1\/(?:blocks|transactions)\//.test(path)) continue;
           for (const mirror of [remembering, new FetchMirror(fetchFrom(remote), 0)]) {
             const at = history.upTo(asked.length);
-            for (let i = 0; i < 12; i += 1) {
+            for (let i = 0; i < 5; i += 1) {
               const n = (at + i) % asked.length;
               const answer = await ask(mirror, asked[n] ?? '');
               expect([old[n], fresh[n], '503'], `${asked[n]} after ${path}`).toContain(answer);

@@ -11,7 +11,6 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readCsv } from '../../../src/duckdb/readFilesSql.ts';
 import { nullable, Store, text } from '../../../src/duckdb/store.ts';
-import { emitFiles } from '../../../src/engine/render/pageFiles.ts';
 import { sha256Of } from '../../../src/input/checksums.ts';
 import { decompress } from '../../../src/input/decompress.ts';
 import { discover } from '../../../src/input/discover.ts';
@@ -527,31 +526,5 @@ describe('a file that changes while it is read', () => {
       expect(existsSync(join(work, 'out/runes/v1/manifest.json'))).toBe(false);
       expect(existsSync(join(work, 'out/runes/v1/transactions'))).toBe(false);
     }
-  });
-
-  it('never gets its ids into paths', () => {
-    const batch = {
-      bytes: Buffer.from('{},'),
-      offsets: Float64Array.of(0, 3),
-      operations: Uint8Array.of(0),
-      txIds: Buffer.from('/../'.padEnd(64, 'a')),
-      txRecords: Uint32Array.of(1),
-    };
-    const block = {
-      height: 5,
-      hash: hex('b'),
-      records: 1,
-      first: 0,
-      firstTx: 0,
-      transactions: 1,
-      operations: [1, 0, 0, 0, 0],
-      digest: hex('d'),
-    };
-    const site = { layout: 'files', dialect: 'contract', pageSizes: [20, 60], operationPages: true, parquet: false } as const;
-    const emit = (txId: string, hash: string) =>
-      emitFiles({ ...batch, blocks: [], txIds: Buffer.from(txId) } as never, { ...block, hash }, site as never, undefined);
-    expect(() => emit('/../'.padEnd(64, 'a'), hex('b'))).toThrow('cannot be part of a path');
-    expect(() => emit(hex('t'), '../'.padEnd(64, 'b'))).toThrow('cannot be part of a path');
-    expect(() => emit(hex('t'), hex('b'))).not.toThrow();
   });
 });

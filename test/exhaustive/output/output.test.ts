@@ -10,19 +10,14 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { envelope, manifest } from '../../../src/contract/schemas.ts';
 import { Store } from '../../../src/duckdb/store.ts';
 import { DiskSink } from '../../../src/engine/render/diskSink.ts';
 import { emitFiles } from '../../../src/engine/render/pageFiles.ts';
 import { claimOutput, finishOutput, inspectOutput, MARKER, releaseOutput } from '../../../src/output/outputFolder.ts';
-import { OPERATIONS } from '../../../src/pages/blockAndTransactionLists.ts';
-import { DIALECTS } from '../../../src/pages/mirrorOptions.ts';
-import { archiveFiles } from '../../support/archives.ts';
 import { CONFORMANCE_INPUTS, failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
 import { withFault } from '../../support/ioFaults.ts';
@@ -37,27 +32,6 @@ async function small(work = temporaryFolder()): Promise<{ work: string; out: str
 }
 
 describe('a build of the sample', () => {
-  it.each(DIALECTS)('in dialect %s matches the contract, page for page', async (dialect) => {
-    const out = join(temporaryFolder(), 'dist');
-    const { manifest: made } = await testBuild(out, { inputs: [SAMPLE_INPUT], dialect });
-    const schema = envelope(dialect);
-    const pages = filesBelow(join(out, 'runes/v1')).filter((path) => /^(blocks|transactions)\//.test(path));
-    let bytes = 0;
-    for (const path of pages) {
-      const text = readFileSync(join(out, 'runes/v1', path), 'utf8');
-      bytes += Buffer.byteLength(text);
-      const page = schema.parse(JSON.parse(text));
-      expect(JSON.stringify(page)).toHaveLength(text.length);
-      expect(page.results).toHaveLength(Math.min(page.limit, page.total - page.offset));
-      const operation = OPERATIONS.find((name) => path.includes(`/${name}`));
-      if (operation !== undefined) expect(new Set(page.results.map((r) => r.operation))).toEqual(new Set([operation]));
-    }
-    const archived = archiveFiles(out).map((path) => statSync(join(out, path)).size);
-    bytes = archived.reduce((sum, size) => sum + size, bytes);
-    expect(made).toMatchObject({ files: pages.length + archived.length, bytes });
-    expect(manifest.parse(JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')))).toEqual(made);
-  });
-
   it('has hard links for block hashes', async () => {
     const out = join(temporaryFolder(), 'dist');
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
@@ -101,17 +75,6 @@ describe('the marker', () => {
 });
 
 describe('a second full build', () => {
-  it('of the same input changes no page', async () => {
-    const out = join(temporaryFolder(), 'dist');
-    await testBuild(out, { inputs: [SAMPLE_INPUT] });
-    const old = new Date('2001-01-01');
-    for (const path of filesBelow(out)) utimesSync(join(out, path), old, old);
-    const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE_INPUT], full: true });
-    expect([kept, removed]).toEqual([manifest.files, 0]);
-    // Skips the marker of the output folder, because every build rewrites it.
-    for (const path of filesBelow(out).filter((p) => p !== '.rune-activity-mirror')) expect(statSync(join(out, path)).mtime).toEqual(old);
-  });
-
   it.each([
     ['other records', { inputs: ['b'] }],
     ['another dialect', { inputs: ['a'], dialect: 'hiro' as const }],
