@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../support/cli.ts';
+import { ROOT, saidBy } from '../support/cli.ts';
 import { type LocalHost, sendTo } from '../support/server.ts';
 
 const PACKAGES = join(ROOT, 'test/hosts/node_modules');
@@ -58,17 +58,12 @@ export async function startRuntime(runtime: Runtime, dist: string): Promise<Runt
       resolve(code);
     }),
   );
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
+  const said = saidBy(child);
   const port = await new Promise<number>((resolve, reject) => {
-    let output = '';
     child.on('error', reject);
-    child.once('close', () => reject(new Error(`${runtime} ended before it listened: ${output}${errors}`)));
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-      const found = /on http:\/\/127\.0\.0\.1:([0-9]+) /.exec(output)?.[1];
+    child.once('close', () => reject(new Error(`${runtime} ended before it listened: ${said.stdout}${said.stderr}`)));
+    child.stdout.on('data', () => {
+      const found = /on http:\/\/127\.0\.0\.1:([0-9]+) /.exec(said.stdout)?.[1];
       if (found !== undefined) resolve(Number(found));
     });
   });
@@ -79,7 +74,7 @@ export async function startRuntime(runtime: Runtime, dist: string): Promise<Runt
   return {
     port,
     send: sendTo(port),
-    errors: () => errors,
+    errors: () => said.stderr,
     stop,
     close: async () => {
       await stop();

@@ -21,7 +21,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { type Finished, ROOT } from '../support/cli.ts';
+import { finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
 import { until } from '../support/until.ts';
@@ -160,17 +160,6 @@ function start(dist: string, more: Readonly<Record<string, string>> = {}, args =
   };
   // Runs in its own process group, so that a signal kills rclone together with the script.
   return spawn(join(ROOT, 'hosting/upload.sh'), args, { env, cwd: work, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-function finished(child: ChildProcess): Promise<Finished> {
-  const text = { stdout: '', stderr: '' };
-  child.stdout?.setEncoding('utf8').on('data', (part: string) => {
-    text.stdout += part;
-  });
-  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
-    text.stderr += part;
-  });
-  return new Promise((resolve, reject) => child.on('error', reject).on('close', (code) => resolve({ code, ...text })));
 }
 
 async function upload(dist: string, more?: Readonly<Record<string, string>>): Promise<string> {

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createMirrorServer } from '../../src/serve/local/server.ts';
 import { filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
-import { type Finished, ROOT } from '../support/cli.ts';
+import { type Finished, finished, ROOT } from '../support/cli.ts';
 import type { FakeBlock } from '../support/fakeNode.ts';
 import { writeChain } from '../support/nodeRows.ts';
 import { extended } from '../support/runeChains.ts';
@@ -73,13 +73,13 @@ async function runWorkflow(
     writeFileSync(file, script);
     const filled = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]));
     // Same flags as `shell: bash` of a workflow.
-    const finished = await run(['bash', '--noprofile', '--norc', '-eo', 'pipefail', file], {
+    const ended = await run(['bash', '--noprofile', '--norc', '-eo', 'pipefail', file], {
       CI: 'true',
       GITHUB_ACTIONS: 'true',
       ...filled,
     });
-    scripts.push({ script, ...finished });
-    if (finished.code !== 0) break;
+    scripts.push({ script, ...ended });
+    if (ended.code !== 0) break;
   }
   const output = scripts.map(({ stdout, stderr }) => stdout + stderr).join('');
   expect(output).not.toContain(ACCESS_KEY.secret);
@@ -100,19 +100,8 @@ function checkOut(): void {
 
 /** Runs a command in the workspace, without the environment variables of the tests. */
 function run([command = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Promise<Finished> {
-  const child = spawn(command, args, {
-    cwd: workspace,
-    env: { PATH: process.env['PATH'], HOME: work, ...FAST, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const text = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    text.stdout += part;
-  });
-  child.stderr.setEncoding('utf8').on('data', (part: string) => {
-    text.stderr += part;
-  });
-  return new Promise((resolve, reject) => child.on('error', reject).on('close', (code) => resolve({ code, ...text })));
+  const options = { cwd: workspace, env: { PATH: process.env['PATH'], HOME: work, ...FAST, ...env } };
+  return finished(spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 /**

@@ -1,11 +1,10 @@
 /** Tests commands that npm runs: flags that npm consumes if `--` is missing, and signals that end npm. */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { ROOT } from '../support/cli.ts';
+import { finished, ROOT } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -23,11 +22,7 @@ function npmFolder(): string {
 async function npm(...args: string[]): Promise<{ code: number | null; stderr: string; wasBuilt: boolean }> {
   const work = npmFolder();
   const child = spawn('npm', args, { cwd: work, stdio: ['ignore', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.on('data', (part) => {
-    stderr += String(part);
-  });
-  const [code] = (await once(child, 'close')) as [number | null];
+  const { code, stderr } = await finished(child);
   return { code, stderr, wasBuilt: existsSync(join(work, 'dist')) };
 }
 

@@ -44,18 +44,21 @@ export function start(command: string, args: readonly string[], cwd: string): Ch
   });
 }
 
-/** Runs a command in a separate process to its end. */
-export function runProcess(command: string, args: readonly string[], cwd: string): Promise<Finished> {
-  const child = start(command, args, cwd);
-  const text = { stdout: '', stderr: '' };
-  child.stdout?.on('data', (chunk: Buffer) => {
-    text.stdout += chunk.toString('utf8');
-  });
-  child.stderr?.on('data', (chunk: Buffer) => {
-    text.stderr += chunk.toString('utf8');
-  });
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, ...text }));
-  });
+/** Returns what a process says, which grows while it runs. */
+export function saidBy(child: ChildProcess): { stdout: string; stderr: string } {
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name]?.setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+    });
+  return said;
 }
+
+/** Waits for the end of a process. */
+export function finished(child: ChildProcess): Promise<Finished> {
+  const said = saidBy(child);
+  return new Promise((resolve, reject) => child.on('error', reject).on('close', (code) => resolve({ code, ...said })));
+}
+
+/** Runs a command in a separate process to its end. */
+export const runProcess = (command: string, args: readonly string[], cwd: string): Promise<Finished> => finished(start(command, args, cwd));

@@ -14,7 +14,7 @@ import { CLIENT_LIMITS, type ClientLimits } from '../../../src/serve/local/clien
 import { createMirrorServer } from '../../../src/serve/local/server.ts';
 import { temporaryFolder, testBuild } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
-import { ROOT } from '../../support/cli.ts';
+import { ROOT, saidBy } from '../../support/cli.ts';
 import { openSocket, untilClosed } from '../../support/raw.ts';
 import { type Host, type LocalHost, sendTo, startServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
@@ -51,12 +51,9 @@ afterEach(() => {
 async function startProcess(program: string, args: readonly string[]): Promise<Server> {
   const child = spawn(program, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString('utf8');
-  });
+  const said = saidBy(child);
   const ended = once(child, 'close').then(([code, signal]) => {
-    throw new Error(`the server ended (${signal ?? code}): ${errors}`);
+    throw new Error(`the server ended (${signal ?? code}): ${said.stderr}`);
   });
   const [line] = (await Promise.race([once(child.stdout, 'data'), ended])) as [Buffer];
   ended.catch(() => {});

@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../support/build.ts';
-import { ROOT, run, start } from '../../support/cli.ts';
+import { ROOT, run, saidBy, start } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { sendTo } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
@@ -79,12 +79,7 @@ describe('npm start', () => {
       const work = workFolder();
       await run('build', [], work);
       child = start('serve', ['--port', '0', '--workers', '2'], work);
-      said = { stdout: '', stderr: '' };
-      for (const name of ['stdout', 'stderr'] as const) {
-        child[name]?.on('data', (chunk: Buffer) => {
-          said[name] += chunk.toString('utf8');
-        });
-      }
+      said = saidBy(child);
     });
     afterEach(() => child.kill('SIGKILL'));
 

@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../support/build.ts';
-import { ROOT, run, start } from '../../support/cli.ts';
+import { finished, ROOT, run, start } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 
 /** Returns a folder with one valid input file. */
@@ -33,11 +33,10 @@ describe('npm run build', () => {
       stdio: ['ignore', full, 'pipe'],
     });
     closeSync(full);
-    const said: string[] = [];
-    child.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
-    expect(await once(child, 'close')).toEqual([3, null]);
+    const { code, stderr } = await finished(child);
+    expect(code).toBe(3);
     const message = expect.stringMatching(/^cannot write to standard output \(ENOSPC: .*\); the command continues$/);
-    expect(JSON.parse(said.join(''))).toEqual({ level: 'error', event: 'error', message, details: [], exitCode: 3 });
+    expect(JSON.parse(stderr)).toEqual({ level: 'error', event: 'error', message, details: [], exitCode: 3 });
     expect((await run('verify', [], work)).code).toBe(0);
   });
 });

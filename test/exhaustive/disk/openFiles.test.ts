@@ -3,12 +3,11 @@
  * complete the output.
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
-import { ROOT } from '../../support/cli.ts';
+import { finished, ROOT } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 
 describe('too many open files', () => {
@@ -18,10 +17,8 @@ describe('too many open files', () => {
     const run = async (limit: number, args: readonly string[]): Promise<readonly [number | null, string]> => {
       const command = ['-c', `ulimit -n ${limit} && exec "$@"`, 'sh', process.execPath, join(ROOT, 'scripts/run.cjs'), 'build', ...args];
       const child = spawn('sh', command, { cwd: work, stdio: ['ignore', 'pipe', 'pipe'] });
-      let text = '';
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
-      const [code] = (await once(child, 'close')) as [number | null];
-      return [code, text];
+      const { code, stdout, stderr } = await finished(child);
+      return [code, stdout + stderr];
     };
     // Fills the cache of tsx before the limited builds, because compiling starts a process, which opens files.
     expect(await run(1000, ['--input', 'in', '--out', 'warm', '--cache', 'warm-cache'])).toEqual([0, expect.anything()]);

@@ -1,12 +1,11 @@
 /** Tests Ctrl-C and SIGTERM during a build. The build says what it leaves behind, and the same command continues it. */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { env, execPath } from 'node:process';
 import { expect, it } from 'vitest';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
-import { ROOT, RUNNER, runProcess } from '../../support/cli.ts';
+import { finished, ROOT, RUNNER, runProcess } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 
 function workFolder(): string {
@@ -20,9 +19,7 @@ function workFolder(): string {
 async function stopped(work: string, signalAt: string): Promise<{ code: number | null; stderr: string }> {
   const args = ['--require', join(ROOT, 'test/support/signalAt.cjs'), RUNNER, 'build', '--no-sync'];
   const child = spawn(execPath, args, { cwd: work, env: { ...env, SIGNAL_AT: signalAt }, stdio: ['ignore', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.on('data', (part: Buffer) => (stderr += part.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
+  const { code, stderr } = await finished(child);
   return { code, stderr };
 }
 

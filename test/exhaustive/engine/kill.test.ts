@@ -5,14 +5,13 @@
  * KILLS=50 npm run test:exhaustive -- exhaustive/engine/kill
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { env, execPath } from 'node:process';
 import { expect, it } from 'vitest';
 import { LAYOUTS, type Layout } from '../../../src/pages/mirrorOptions.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
-import { ROOT, RUNNER } from '../../support/cli.ts';
+import { finished, ROOT, RUNNER } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { randomFor } from '../../support/seed.ts';
 
@@ -46,10 +45,8 @@ async function build(out: string, layout: Layout, signalAt: string) {
   const preload = ['--require', join(ROOT, 'test/support/signalAt.cjs')];
   const options = { cwd: work, env: { ...env, SIGNAL_AT: signalAt }, stdio: ['ignore', 'ignore', 'pipe'] as ['ignore', 'ignore', 'pipe'] };
   const child = spawn(execPath, [...preload, RUNNER, 'build', ...args], options);
-  let stderr = '';
-  child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
-  const [, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-  return { signal, stderr };
+  const { stderr } = await finished(child);
+  return { signal: child.signalCode, stderr };
 }
 
 it.each(LAYOUTS)('a build of layout %s that is killed is completed by the next one', async (layout) => {

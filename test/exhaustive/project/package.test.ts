@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../../../src/contract/schemas.ts';
 import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
-import { type Finished, ROOT } from '../../support/cli.ts';
+import { finished, ROOT } from '../../support/cli.ts';
 import { codeBlocksOf } from '../../support/pages.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { sendTo } from '../../support/server.ts';
@@ -41,17 +41,7 @@ function startCommand(args: readonly string[], folder = work): ChildProcess {
   return child;
 }
 
-async function mirror(args: readonly string[], folder = work): Promise<Finished> {
-  const child = startCommand(args, folder);
-  const text = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.setEncoding('utf8').on('data', (part: string) => {
-      text[name] += part;
-    });
-  }
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...text };
-}
+const mirror = (args: readonly string[], folder = work) => finished(startCommand(args, folder));
 
 /** Serves a build of the work folder, and passes the port to `use`. */
 async function whileServed(args: readonly string[], use: (port: number) => Promise<void>): Promise<void> {
@@ -184,7 +174,8 @@ describe.sequential('the package of the program', () => {
       expect(execFileSync(join(bin, 'node'), ['--version'], { encoding: 'utf8' })).toMatch(`v${version}.`);
       run('sample');
       expect(run('build', '--layout', 'archive')).toContain('2,677');
-      expect(run('verify')).toContain('dist is correct');
+      // The newest version stands for all others, because verification takes as long as all else.
+      if (version === others.at(-1)) expect(run('verify')).toContain('dist is correct');
       const child = spawn(join(bin, 'node'), [join(installed, 'rune-mirror.cjs'), 'serve', '--port', '0'], { cwd: folder });
       started.push(child);
       const [line] = (await once(child.stdout, 'data')) as [Buffer];

@@ -1,6 +1,6 @@
 /**
- * Pulls and builds all chains of the fixtures, and requests answers of the API. Also tests reorganisations of every
- * supported depth.
+ * Pulls and builds some chains of the fixtures, and requests answers of the API: test/runes/runes.test.ts has all of them.
+ * Also tests reorganisations of every supported depth.
  */
 import { describe, expect, it } from 'vitest';
 import { hashText } from '../../../src/runes/bytes.ts';
@@ -18,9 +18,9 @@ import { randomFor } from '../../support/seed.ts';
 describe('chains of the fixtures', () => {
   const chains = fixtureLines<FixtureChain>('blocks.ndjson');
   const [every, first] = [5, Math.floor(randomFor('built chains of the fixtures')() * 5)];
-  it.each(chains.map((chain, i) => [chain.test, chain, i % every === first] as const))(
-    '%s: rows, and answers of some chains, match the state of ord',
-    (_, chain, isBuilt) => checkFixture(chain, isBuilt),
+  it.each(chains.filter((_, i) => i % every === first).map((chain) => [chain.test, chain] as const))(
+    '%s: rows and answers match the state of ord',
+    (_, chain) => checkFixture(chain),
   );
 });
 
