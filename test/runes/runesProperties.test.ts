@@ -12,7 +12,8 @@ import { Model, type TransactionRows } from '../rehearsal/model/model.ts';
 import { ROOT } from '../support/cli.ts';
 import { balancesOf, hash256, MemoryChain, sealed } from '../support/memoryLedger.ts';
 import { ledgerRows, runeRow } from '../support/modelRows.ts';
-import { decodedByOrd, decodedHere, generateOutputs, randomIntegers } from '../support/ordDecoder.ts';
+import { decodedByOrd, decodedHere, generateOutputs } from '../support/ordDecoder.ts';
+import { integersFor } from '../support/seed.ts';
 
 const SEED = Number(process.env['SEED']);
 
@@ -72,7 +73,7 @@ const telling = (value: object): string => JSON.stringify(value, (_, field) => (
 
 describe("ord's decoder", () => {
   it('decodes generated messages like this program', () => {
-    const random = randomIntegers(SEED);
+    const random = integersFor('messages');
     let messages = 0;
     for (let i = 0; i < 5000; i++) {
       const outputs = generateOutputs(random);

@@ -3,19 +3,6 @@ import { Runestone } from '@saturnbtcio/ordinals-lib';
 import { decodeMessage, type Message } from '../../src/runes/runestone.ts';
 import { isMessage } from '../../src/runes/script.ts';
 
-/**
- * Returns a function that returns pseudorandom integers from 0 to `below` - 1. The same seed gives the same integers.
- */
-export function randomIntegers(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
-
 const EDGES = [7, 14, 20, 27, 31, 32, 63, 64, 127, 128].flatMap((bits) => [2n ** BigInt(bits) - 1n, 2n ** BigInt(bits)]).slice(0, -1);
 const TAGS = [0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 20, 22, 22, 24, 126, 127, 128, 129].map(BigInt);
 

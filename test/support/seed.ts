@@ -1,5 +1,6 @@
 /** Repeatable random numbers. A run prints its seed at the start. The environment variable SEED sets the seed. */
 import fc from 'fast-check';
+import { randomNumbers } from '../../bench/random.ts';
 import { hex } from './records.ts';
 
 /** An integer from 0 to 2^31 - 1. */
@@ -10,16 +11,10 @@ fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: SEED, defaultSizeToMaxWh
 
 /**
  * Returns a source of random numbers in [0, 1). The same seed and name give the same numbers, whatever other tests
- * draw. The generator is mulberry32.
+ * draw.
  */
 export function randomFor(name: string): () => number {
-  let state = Number.parseInt(hex(`${SEED} ${name}`).slice(0, 8), 16);
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  return randomNumbers(Number.parseInt(hex(`${SEED} ${name}`).slice(0, 8), 16));
 }
 
 /** Returns a source of random integers from 0 to below its argument, drawn like those of `randomFor`. */

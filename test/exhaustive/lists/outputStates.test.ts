@@ -27,7 +27,7 @@ import {
   outputsMade,
 } from '../../support/outputStates.ts';
 import { memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 
 const LIES = Number(process.env['LIES'] ?? 60);
 const CHAINS = Number(process.env['CHAINS'] ?? 1);
@@ -67,8 +67,7 @@ const withoutReasons = (classes: readonly ClassifiedOutput[]) =>
 it(`${CHAINS} random chains: every output is what the model says`, async () => {
   const seen = { answers: { held: 0, spent: 0, 'spent in its block': 0, never: 0 }, classes: { runes: 0, none: 0, spent: 0, unknown: 0 } };
   for (let number = 0; number < CHAINS; number += 1) {
-    const random = randomFor(`output states ${number}`);
-    const draw = (below: number) => Math.floor(random() * below);
+    const draw = integersFor(`output states ${number}`);
     const work = temporaryFolder();
     const old = grown([], 40, draw);
     const chains = [old, grown(old.slice(0, 37), 4 + draw(5), draw)];
@@ -112,8 +111,7 @@ function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: nu
 }
 
 describe('a transaction with many records', () => {
-  const draw = randomFor('airdrops');
-  const random = (below: number) => Math.floor(draw() * below);
+  const random = integersFor('airdrops');
   // A page has 6 records, and an answer reads at most 25 pages. With 149 outputs an airdrop has 150 records, which is
   // the most that one answer can read.
   const chain = extendedBy(extendedBy(grown([], 3, random), [airdrop(149), airdrop(150)], random), [airdrop(2)], random);
@@ -145,8 +143,7 @@ describe('a transaction with many records', () => {
 });
 
 describe('a mirror with wrong files', () => {
-  const random = randomFor('wrong files');
-  const draw = (below: number) => Math.floor(random() * below);
+  const draw = integersFor('wrong files');
   const pick = <T>(items: readonly T[]): T => items[draw(items.length)] as T;
 
   it('gives a client with keys the right class or none, if a file is changed, swapped, cut or missing', async () => {
@@ -203,8 +200,7 @@ describe('a mirror with wrong files', () => {
 });
 
 describe('several mirrors', () => {
-  const random = randomFor('several mirrors');
-  const draw = (below: number) => Math.floor(random() * below);
+  const draw = integersFor('several mirrors');
 
   it('classify an output only if all mirrors agree', async () => {
     const chain = grown([], 30, draw);

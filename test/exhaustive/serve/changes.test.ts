@@ -25,7 +25,7 @@ import { check } from '../../support/outputs.ts';
 import { readPage } from '../../support/pages.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 import { memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
@@ -79,8 +79,7 @@ const plus = ({ height, hash }: BlockPoint) => `+${height} ${hash}`;
 const minus = ({ height, hash }: BlockPoint) => `-${height} ${hash}`;
 
 function chainFor(name: string, blocks: number) {
-  const random = randomFor(name);
-  const draw = (below: number) => Math.floor(random() * below);
+  const draw = integersFor(name);
   return { draw, chain: grown([], blocks, draw) };
 }
 

@@ -20,7 +20,7 @@ import { Mirror, MirrorError } from '../../support/bundledClient.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
 import { clientIn } from '../../support/clientHosts.ts';
 import { everyTarget, type Files, fetchOver, forged, KEY, STRANGER, signedBuilds, signedFiles, TIMES } from '../../support/lyingHost.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor, randomFor } from '../../support/seed.ts';
 
 const LIES = Number(process.env['LIES'] ?? 500);
 const BASE = 'https://mirror.example.org/';
@@ -79,8 +79,7 @@ describe.each(NAMES)('a signed mirror, %s', (name) => {
 
 describe('a host that lies', () => {
   it(`gets an error or tells the truth, ${LIES} times`, async () => {
-    const random = randomFor('lies of a host');
-    const draw = (below: number) => Math.floor(random() * below);
+    const draw = integersFor('lies of a host');
     const pick = <T>(items: readonly T[]): T => items[draw(items.length)] as T;
     const counts = { refused: 0, true: 0 };
     for (let i = 0; i < LIES; i += 1) {

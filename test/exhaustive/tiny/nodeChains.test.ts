@@ -13,7 +13,7 @@ import { checkFixture, memoryRows, pulledRows, pulledTree } from '../../support/
 import { testPull } from '../../support/pull.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended, type FixtureChain, fixtureLines, memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor, randomFor } from '../../support/seed.ts';
 
 describe('chains of the fixtures', () => {
   const chains = fixtureLines<FixtureChain>('blocks.ndjson');
@@ -43,8 +43,7 @@ it('spends many outputs of one transaction in one block, in time proportional to
 }, 600_000);
 
 it('follows reorganisations of 1 to 100 blocks, one after the other, without a trace of the replaced blocks', async () => {
-  const next = randomFor('reorganisations');
-  const random = (below: number) => Math.floor(next() * below);
+  const random = integersFor('reorganisations');
   const options = { confirmations: 100 };
   let chain = extended([], 130, random);
   const node = await FakeNode.start(chain, { network: 'regtest' });
