@@ -86,18 +86,12 @@ const [BUSY, SPREAD] = ['bcrt1q0zle0eulmswur6tf4e5j6t7mfl26d9hycdtky7', 'bcrt1q6
 it.each([
   ['the overview', '', OVERVIEW],
   ['the largest block', '?block=2000008', PAGE],
-  ['60 records of an operation', '?block=2000008&operation=send&limit=60', PAGE],
   ['the largest transaction', '?tx=0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8', PAGE],
-  ['a rune', `?rune=${RUNE}`, PAGE],
   ['60 records of a rune', `?rune=${RUNE}&limit=60`, PAGE],
-  ['holders', `?rune=${RUNE}&list=holders`, PAGE],
   ['60 holders', `?rune=${RUNE}&list=holders&offset=60&limit=60`, PAGE],
-  ['an address', `?address=${SPREAD}`, PAGE],
   ['outputs', `?address=${SPREAD}&list=outputs&limit=60`, PAGE],
   ['60 records of an address from a few blocks', `?address=${BUSY}&list=activity&limit=60`, PAGE],
-  ['20 records of an address from many blocks', `?address=${SPREAD}&list=activity`, PAGE],
   ['60 records of an address from many blocks', `?address=${SPREAD}&list=activity&limit=60`, PAGE],
-  ['all runes', '?runes', PAGE],
   ['open mints', '?runes&list=open', PAGE],
   ['a search of all names', '?runes=DELTA', PAGE],
 ])('of 175 blocks, %s transfers few bytes', async (_, path, limit) => {

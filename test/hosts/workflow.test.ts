@@ -273,7 +273,6 @@ describe('the build command for Netlify', () => {
 
   it.each([
     ['netlify.toml', undefined, 'files', 'hiro'],
-    ['netlify.toml', '0x', 'archive', 'contract'],
     ['docs/ci.md', '0x', 'archive', 'contract'],
   ])('of %s follows the settings: dialect %s, layout %s', async (recipe, dialect, layout, expected) => {
     const settings = join(workspace, 'rune-mirror.json');
