@@ -1,15 +1,12 @@
 /**
- * Faults for `npm run faults`: small changes of the program that a test must notice. Half are bugs that the program had,
- * or faults that no test once noticed. The other half are draws (draw.ts, seeds 1, 7 and 8, in their order). About 60
+ * Faults for `npm run faults`: small changes of the program that a test must notice (faults.txt). Half are bugs that the
+ * program had, or faults that no test once noticed. The other half are draws of a line and of a change of it. About 60
  * draws were discarded: changes of a text or a type, of a size or cache that changes no result, of files that need a
  * DOM (test/browser), and of checks behind which another check finds the same.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../support/cli.ts';
-import { CORE_FAULTS } from './coreFaults.ts';
-import { DATA_FAULTS } from './dataFaults.ts';
-import { OUTPUT_FAULTS } from './outputFaults.ts';
 
 export interface Fault {
   readonly name: string;
@@ -51,12 +48,6 @@ export function roomOf(file: string): string {
   return folder === 'setup' ? 'cli' : folder;
 }
 
-/** Returns the paths of a room's files of code. */
-export const filesOf = (room: string): string[] =>
-  readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-    .map((path) => `src/${path}`)
-    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts') && roomOf(path) === room);
-
 /** Returns the changed text of the fault's file. Throws if the text to replace does not occur exactly once. */
 export function changed({ name, file, from, to }: Fault): string {
   const [before, after, ...more] = readFileSync(join(ROOT, file), 'utf8').split(from);
@@ -65,4 +56,18 @@ export function changed({ name, file, from, to }: Fault): string {
   return before + to + after;
 }
 
-export const FAULTS: readonly Fault[] = [...CORE_FAULTS, ...DATA_FAULTS, ...OUTPUT_FAULTS];
+/**
+ * A fault of faults.txt begins with `NAME | FILE | TEST`, and perhaps ` | ONLY`. Then come the lines to replace, each after
+ * a `-`, and the new ones, each after a `+`.
+ */
+const ENTRY = /^([^-+].*)\n((?:-.*\n)+)((?:\+.*\n)+)/gm;
+const withoutMarks = (lines: string): string => lines.replace(/^./gm, '').replace(/\n$/, '');
+
+const text = readFileSync(join(ROOT, 'test/faults/faults.txt'), 'utf8');
+const rest = text.replace(ENTRY, '');
+if (rest !== '') throw new Error(`test/faults/faults.txt has lines that are no fault: ${rest.slice(0, 200)}`);
+
+export const FAULTS: readonly Fault[] = [...text.matchAll(ENTRY)].map(([, head = '', from = '', to = '']) => {
+  const [name = '', file = '', test = '', only] = head.split(' | ');
+  return { name, file, from: withoutMarks(from), to: withoutMarks(to), test, ...(only === undefined ? {} : { only }) };
+});
