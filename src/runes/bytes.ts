@@ -5,26 +5,12 @@ const HASH_BYTES = 32;
 /** Computes the double SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
 export type Hash256 = (bytes: Uint8Array) => Uint8Array;
 
-declare const lent: unique symbol;
-
-/** Bytes of a buffer that its owner will overwrite. Only `copyOf` returns bytes that may be kept. */
-export interface LentBytes {
-  readonly [lent]: true;
-  readonly length: number;
-}
-
-/** Returns a part of a buffer as lent bytes, because the owner of the buffer will overwrite them. */
-export const lend = (bytes: Uint8Array, from = 0, to = bytes.length): LentBytes => bytes.subarray(from, to) as unknown as LentBytes;
-
-/** Returns lent bytes as a Uint8Array, for a call that reads them immediately and does not keep them. */
-export const peek = (bytes: LentBytes): Uint8Array => bytes as unknown as Uint8Array;
-
 /**
  * Copies the bytes from `from` to `to`. Used instead of `slice`, which copies a Uint8Array but returns a view of a Node
  * Buffer, although both have the same type. test/project/architecture.test.ts forbids `slice`.
  */
-export function copyOf(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): Uint8Array {
-  return new Uint8Array((bytes as Uint8Array).subarray(from, to));
+export function copyOf(bytes: Uint8Array, from = 0, to = bytes.length): Uint8Array {
+  return new Uint8Array(bytes.subarray(from, to));
 }
 
 const DIGITS = Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));

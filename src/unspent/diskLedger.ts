@@ -15,17 +15,15 @@ import { z } from 'zod';
 import { hex64, misfitOf } from '../contract/schemas.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFolder } from '../disk/sync.ts';
-import { codeOf, messageOf } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
-import { lend } from '../runes/bytes.ts';
 import { blockOf, type RuneId } from '../runes/runeId.ts';
 import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedger.ts';
-import { type Change, ChangeTable } from './changeTable.ts';
-import { ByteWriter, readOutput, writeOutput } from './outputBytes.ts';
-import { DamagedStateError } from './readChecked.ts';
-import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
+import { ChangeTable } from './changeTable.ts';
+import { entryOf } from './entries.ts';
+import { DamagedStateError, merged, type SortedFacts, SortedFile, sortedFacts, writeSortedFile } from './sortedFile.ts';
 
-const FORMAT = 4;
+const FORMAT = 5;
 const STATE_FILE = 'state.json';
 
 /** File of outputs that a pull has not compared with its node yet (pull/node/checkOutputs.ts). */
@@ -38,7 +36,7 @@ const ledgerState = z.strictObject({
   /** Height and hash of the last block in the sorted files. The hash is missing until the first blocks settle. */
   base: z.int().min(-1),
   base_hash: hex64.optional(),
-  outputs: z.array(z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/)),
+  outputs: z.array(sortedFacts),
   /** Mints up to this block, `<number of the rune's id>:<count>`, separated by spaces. */
   mints: z.string(),
 });
@@ -65,10 +63,8 @@ export interface IndexedBlock {
 
 /** Changes of a block in memory. */
 interface AppliedBlock extends IndexedBlock {
-  /** Size of the table after this block. */
+  /** Size of the table of changes after this block. */
   readonly end: number;
-  /** Entries of earlier blocks in the table that this block spent. */
-  readonly gone: readonly number[];
   readonly mints: ReadonlyMap<RuneId, number>;
 }
 
@@ -89,8 +85,8 @@ interface SettledLedger {
   readonly rowsFrom: number;
   readonly height: number;
   readonly hash: string;
-  /** All unspent outputs with runes in parts, ascending by key, and an upper bound of their number. */
-  readonly outputs: AsyncIterable<Iterable<Change>>;
+  /** All unspent outputs with runes in parts, as entries ascending by outpoint, and an upper bound of their number. */
+  readonly outputs: AsyncIterable<Iterable<Buffer>>;
   readonly most: number;
   readonly mints: ReadonlyMap<RuneId, number>;
   readonly limits: Pick<WorkLimits, 'sortedPageBytes'>;
@@ -103,9 +99,8 @@ interface SettledLedger {
 export async function settledLedger(settled: SettledLedger): Promise<() => void> {
   const { folder, network, rowsFrom, height, hash, outputs, most, mints, limits } = settled;
   mkdirSync(folder, { recursive: true });
-  const name = `outputs-0-${height}.sorted`;
-  await writeSortedFile(join(folder, name), outputs, most, limits);
-  const state = { network, rows_from: rowsFrom, base: height, base_hash: hash, outputs: [name], mints: mintsText(mints) };
+  const file = await writeSortedFile(folder, `outputs-0-${height}.sorted`, outputs, most, limits);
+  const state = { network, rows_from: rowsFrom, base: height, base_hash: hash, outputs: [file], mints: mintsText(mints) };
   return () => writeState(folder, state);
 }
 
@@ -117,13 +112,12 @@ export class DiskLedger implements Ledger {
   readonly #limits: LedgerOptions['limits'];
   #state: LedgerState;
   #files: SortedFile[] = [];
-  /** Blocks above `base`, by ascending height without gaps, with their changes in the table. */
+  /** Blocks above `base`, by ascending height without gaps. */
   #blocks: AppliedBlock[] = [];
-  #table = new ChangeTable();
+  #changes = new ChangeTable();
   readonly #mints: Map<RuneId, number>;
   readonly #runes = new Map<RuneId, KnownRune>();
   readonly #names = new Set<bigint>();
-  readonly #value = new ByteWriter();
 
   /** Opens the settled ledger of a folder, or an empty one. Throws a DamagedStateError if a file is missing or damaged. */
   constructor({ folder, network, firstHeight, rowsFrom, limits }: LedgerOptions) {
@@ -182,9 +176,9 @@ export class DiskLedger implements Ledger {
   }
 
   output(bytes: Uint8Array, at: number): RuneOutput | undefined {
-    let found = this.#table.find(bytes, at);
+    let found = this.#changes.find(bytes, at);
     for (let i = this.#files.length - 1; found === undefined && i >= 0; i--) found = this.#files[i]?.find(bytes, at);
-    return found === undefined || found === 'spent' ? undefined : readOutput(found);
+    return found === 'spent' ? undefined : found;
   }
 
   rune(id: RuneId): Mintable | undefined {
@@ -205,25 +199,18 @@ export class DiskLedger implements Ledger {
   /** Adds the next block. */
   apply({ height, hash }: IndexedBlock, { spent, created, runes, mints }: Changes): void {
     for (const rune of runes) this.addRune({ ...rune, height });
-    const gone = spent.flatMap((key) => this.#table.spend(key, 0) ?? []);
-    for (const output of created) {
-      this.#value.clear();
-      writeOutput(this.#value, output);
-      this.#table.create(output.outpoint, 0, lend(this.#value.view()));
-    }
+    for (const outpoint of spent) this.#changes.add(entryOf(outpoint));
+    for (const output of created) this.#changes.add(entryOf(output.outpoint, output));
     const minted = new Map([...runes.filter((rune) => rune.mints > 0).map(({ id, mints: count }) => [id, count] as const), ...mints]);
     for (const [rune, count] of minted) this.#mints.set(rune, (this.#mints.get(rune) ?? 0) + count);
-    this.#blocks.push({ height, hash, end: this.#table.size, gone, mints: minted });
+    this.#blocks.push({ height, hash, end: this.#changes.size, mints: minted });
   }
 
   /** Removes all blocks above a height. Throws an Error for a height below `base`. */
   rewind(height: number): void {
     if (height < this.base) throw new Error(`cannot remove blocks above ${height}: block ${this.base} is settled`);
     const removed = this.#blocks.splice(height - this.base);
-    this.#table.rewind(
-      this.#blocks.at(-1)?.end ?? 0,
-      removed.flatMap(({ gone }) => gone),
-    );
+    this.#changes = this.#changes.part(0, this.#blocks.at(-1)?.end ?? 0);
     subtractMints(this.#mints, removed);
     for (const { id, name, height: made } of [...this.#runes.values()]) {
       if (made <= height) continue;
@@ -234,7 +221,7 @@ export class DiskLedger implements Ledger {
 
   /** True if the changes in memory are so many that blocks must settle. */
   get isSettleDue(): boolean {
-    return exceeds(this.#limits, 'changesBytes', this.#table.size);
+    return exceeds(this.#limits, 'changesBytes', this.#changes.size);
   }
 
   /** Moves the blocks up to a height, whose hash must be known, from memory to sorted files. */
@@ -244,9 +231,8 @@ export class DiskLedger implements Ledger {
     const end = this.#blocks[height - base - 1]?.end;
     if (end === undefined || hash === undefined) return;
     const later = this.#blocks.slice(height - base);
-    const newest = `outputs-${base + 1}-${height}.sorted`;
-    const unspent = new Set(later.flatMap(({ gone }) => gone));
-    await writeSortedFile(join(this.#folder, newest), [this.#table.sorted(end, unspent)], this.#table.count, this.#limits);
+    const sorted = this.#changes.part(0, end).sorted();
+    const newest = await writeSortedFile(this.#folder, `outputs-${base + 1}-${height}.sorted`, [sorted], sorted.length, this.#limits);
     const outputs = await this.#merge([...this.#state.outputs, newest], height);
     const mints = new Map(this.#mints);
     subtractMints(mints, later);
@@ -254,13 +240,8 @@ export class DiskLedger implements Ledger {
     writeState(this.#folder, state);
     const files = this.#open(outputs);
     this.close();
-    [this.#state, this.#files] = [state, files];
-    const [table, before] = [this.#table, end];
-    this.#table = new ChangeTable();
-    this.#blocks = later.map((block, i) => {
-      const gone = table.copyTo(this.#table, later[i - 1]?.end ?? before, block.end, block.gone);
-      return { ...block, gone, end: this.#table.size };
-    });
+    [this.#state, this.#files, this.#blocks] = [state, files, later.map((block) => ({ ...block, end: block.end - end }))];
+    this.#changes = this.#changes.part(end, this.#changes.size);
     removeOthers(this.#folder, state);
   }
 
@@ -268,34 +249,33 @@ export class DiskLedger implements Ledger {
     for (const file of this.#files) file.close();
   }
 
-  /** Merges the newest file with older files that are not much larger. Returns the names of all files afterwards. */
-  async #merge(names: readonly string[], last: number): Promise<string[]> {
-    const files = this.#open(names);
+  /** Merges the newest file with older files that are not much larger. Returns all files afterwards. */
+  async #merge(all: readonly SortedFacts[], last: number): Promise<SortedFacts[]> {
+    let first = all.length - 1;
+    let bytes = all[first]?.bytes ?? 0;
+    for (; first > 0 && (all[first - 1]?.bytes ?? 0) < this.#limits.mergeBelow * bytes; first--) bytes += all[first - 1]?.bytes ?? 0;
+    if (first === all.length - 1) return [...all];
+    countCrossing('mergeBelow');
+    const some = all.slice(first);
+    const [from] = /[0-9]+/.exec(some[0]?.name ?? '') ?? [];
+    const most = some.reduce((sum, { entries }) => sum + entries, 0);
+    const files = this.#open(some);
     try {
-      let first = files.length - 1;
-      let bytes = files[first]?.size ?? 0;
-      for (; first > 0 && (files[first - 1]?.size ?? 0) < this.#limits.mergeBelow * bytes; first--) bytes += files[first - 1]?.size ?? 0;
-      if (first === files.length - 1) return [...names];
-      countCrossing('mergeBelow');
-      const some = files.slice(first);
-      const [, from] = /^outputs-([0-9]+)/.exec(names[first] ?? '') ?? [];
-      const name = `outputs-${from}-${last}.sorted`;
-      const most = some.reduce((sum, { entries }) => sum + entries, 0);
-      await writeSortedFile(join(this.#folder, name), [merged(some, first === 0)], most, this.#limits);
-      return [...names.slice(0, first), name];
+      const changes = merged(files, first === 0);
+      return [...all.slice(0, first), await writeSortedFile(this.#folder, `outputs-${from}-${last}.sorted`, [changes], most, this.#limits)];
     } finally {
       for (const file of files) file.close();
     }
   }
 
-  #open(names: readonly string[]): SortedFile[] {
+  #open(all: readonly SortedFacts[]): SortedFile[] {
     const files: SortedFile[] = [];
     try {
-      for (const name of names) files.push(new SortedFile(join(this.#folder, name)));
+      for (const facts of all) files.push(new SortedFile(this.#folder, facts));
       return files;
     } catch (error) {
       for (const file of files) file.close();
-      throw codeOf(error) === 'ENOENT' ? new DamagedStateError(messageOf(error)) : error;
+      throw error;
     }
   }
 }
@@ -331,6 +311,6 @@ function writeState(folder: string, state: LedgerState): void {
 
 /** Removes the files that the state does not name: outdated files, and files of a killed pull. */
 function removeOthers(folder: string, { outputs }: LedgerState): void {
-  const own = new Set([STATE_FILE, UNCHECKED_FILE, ...outputs]);
+  const own = new Set([STATE_FILE, UNCHECKED_FILE, ...outputs.map(({ name }) => name)]);
   for (const name of readdirSync(folder)) if (!own.has(name)) rmSync(join(folder, name), { recursive: true });
 }

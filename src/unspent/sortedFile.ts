@@ -1,92 +1,86 @@
 /**
- * File of the outputs that a range of blocks created or spent, sorted by outpoint. Never changed after writing.
+ * File of the outpoints that a range of blocks created or spent, sorted. Never changed after writing.
  *
- *     pages    entries, one after another; a page has one entry, or at most `sortedPageBytes` bytes
+ *     pages    entries (entries.ts), one after another; a page has one entry, or at most `sortedPageBytes` bytes
  *     index    for each page: first outpoint, offset, checksum
  *     filter   Bloom filter of all outpoints
- *     footer   offset of the index, counts, and a checksum of index and filter
  *
- * An entry has the outpoint, the length of the value plus one (0 for a spent output), and the value.
+ * The ledger's state has the sizes of these parts, and a checksum of index and filter.
  */
-import { closeSync, fstatSync, fsyncSync, openSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { z } from 'zod';
+import { hex64 } from '../contract/schemas.ts';
+import { codeOf, messageOf } from '../errors.ts';
 import { countBefore } from '../format/binarySearch.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
-import { type LentBytes, lend, peek } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';
+import type { RuneOutput } from '../runes/unspentLedger.ts';
 import { Bloom } from './bloom.ts';
-import { type Change, compareKeys } from './changeTable.ts';
-import { ByteReader, ByteWriter } from './outputBytes.ts';
-import { checksum, DamagedStateError, readFully } from './readChecked.ts';
+import { compareAt, endOf, HEAD_BYTES, outputAt } from './entries.ts';
 
+/** Bytes of a page in the index: first outpoint, offset and checksum. */
 const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
-const FOOTER_BYTES = 48;
-const MAGIC = Buffer.from('RUNEOUT1');
 
-/** Number of bytes that are collected in memory before they are written. */
-const CHUNK_BYTES = 1 << 20;
+/** What the ledger's state says about a sorted file. */
+export const sortedFacts = z.strictObject({
+  name: z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/),
+  entries: z.int().min(0),
+  pages: z.int().min(0),
+  /** Size of all pages together, which is also the offset of the index. */
+  bytes: z.int().min(0),
+  /** SHA-256 of index and filter. */
+  sha256: hex64,
+});
+export type SortedFacts = z.infer<typeof sortedFacts>;
+
+/** Thrown if a file of the ledger is missing or does not have the content that was written. */
+export class DamagedStateError extends Error {}
+
+const sha256Of = (...parts: readonly Uint8Array[]): Buffer =>
+  parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();
 
 /**
- * Writes changes, which come in parts and must ascend by key. `most` is an upper bound on the number of changes, and determines the size
- * of the Bloom filter. Yields to the event loop from time to time.
+ * Writes entries, which come in parts and must ascend by outpoint. `most` is an upper bound on their number, and
+ * determines the size of the Bloom filter. Yields to the event loop from time to time.
  */
 export async function writeSortedFile(
-  path: string,
-  parts: Iterable<Iterable<Change>> | AsyncIterable<Iterable<Change>>,
+  folder: string,
+  name: string,
+  parts: Iterable<Iterable<Buffer>> | AsyncIterable<Iterable<Buffer>>,
   most: number,
   limits: Pick<WorkLimits, 'sortedPageBytes'>,
-): Promise<void> {
-  const file = openSync(path, 'w');
+): Promise<SortedFacts> {
+  const file = openSync(join(folder, name), 'w');
   try {
-    const pending = new ByteWriter();
-    let position = 0;
-    const flush = () => {
-      writeFileSync(file, pending.view());
-      pending.clear();
-    };
-    const output = (bytes: Uint8Array) => {
-      pending.put(bytes);
-      position += bytes.length;
-      if (pending.length >= CHUNK_BYTES) flush();
-    };
     const filter = Bloom.forKeys(most);
-    const index = new ByteWriter();
-    const page = new ByteWriter();
-    let entries = 0;
+    const index: Buffer[] = [];
+    let [page, size, bytes, entries]: [Buffer[], number, number, number] = [[], 0, 0, 0];
     const endPage = () => {
       if (page.length === 0) return;
-      const bytes = page.view();
-      index.put(bytes.subarray(0, OUTPOINT_BYTES));
-      index.uint64(BigInt(position));
-      index.uint64(checksum(bytes));
-      output(bytes);
-      page.clear();
+      const content = Buffer.concat(page);
+      const numbers = Buffer.alloc(8);
+      numbers.writeDoubleLE(bytes);
+      index.push(Buffer.concat([content.subarray(0, OUTPOINT_BYTES), numbers, sha256Of(content).subarray(0, 8)]));
+      writeFileSync(file, content);
+      [page, size, bytes] = [[], 0, bytes + size];
     };
-    for await (const changes of parts)
-      for (const { bytes, at, value } of changes) {
-        const grown = page.length + OUTPOINT_BYTES + (value?.length ?? 0);
-        if (page.length > 0 && exceeds(limits, 'sortedPageBytes', grown)) endPage();
-        page.put(bytes, at, at + OUTPOINT_BYTES);
-        page.integer(value === undefined ? 0 : value.length + 1);
-        if (value) page.put(value);
-        filter.add(peek(bytes), at);
-        entries++;
+    for await (const some of parts)
+      for (const entry of some) {
+        if (page.length > 0 && exceeds(limits, 'sortedPageBytes', size + entry.length)) endPage();
+        page.push(entry);
+        size += entry.length;
+        filter.add(entry, 0);
+        entries += 1;
         if (entries % 50_000 === 0) await setImmediate();
       }
     endPage();
-    const indexAt = position;
-    output(index.view());
-    output(filter.bytes);
-    const footer = new ByteWriter();
-    footer.put(MAGIC);
-    footer.uint64(BigInt(indexAt));
-    footer.uint64(BigInt(index.length / INDEX_ENTRY));
-    footer.uint64(BigInt(entries));
-    footer.uint64(checksum(index.view(), filter.bytes));
-    footer.uint64(checksum(footer.view()));
-    output(footer.view());
-    flush();
+    const ends = [Buffer.concat(index), filter.bytes];
+    for (const part of ends) writeFileSync(file, part);
     fsyncSync(file);
+    return { name, entries, pages: index.length, bytes, sha256: sha256Of(...ends).toString('hex') };
   } finally {
     closeSync(file);
   }
@@ -97,69 +91,51 @@ export class SortedFile {
   readonly #file: number;
   readonly #index: Buffer;
   readonly #filter: Bloom;
-  readonly #pages: number;
-  /** Size of all pages together, in bytes. This is also the offset of the index. */
-  readonly size: number;
-  readonly entries: number;
-  #page = Buffer.alloc(0);
 
-  /** Opens a file. Throws a DamagedStateError if it is damaged. */
-  constructor(path: string) {
-    this.#path = path;
-    this.#file = openSync(path, 'r');
+  /** Opens a file. Throws a DamagedStateError if it is damaged or missing. */
+  constructor(
+    folder: string,
+    readonly facts: SortedFacts,
+  ) {
+    this.#path = join(folder, facts.name);
     try {
-      const length = fstatSync(this.#file).size;
-      if (length < FOOTER_BYTES) throw this.#damaged();
-      const footer = this.#read(Buffer.alloc(FOOTER_BYTES), length - FOOTER_BYTES);
-      const isFooter = footer.subarray(0, 8).equals(MAGIC) && checksum(footer.subarray(0, 40)) === footer.readBigUInt64LE(40);
-      if (!isFooter) throw this.#damaged();
-      this.size = Number(footer.readBigUInt64LE(8));
-      this.#pages = Number(footer.readBigUInt64LE(16));
-      this.entries = Number(footer.readBigUInt64LE(24));
-      const filterAt = this.size + this.#pages * INDEX_ENTRY;
-      if (filterAt > length - FOOTER_BYTES) throw this.#damaged();
-      this.#index = this.#read(Buffer.allocUnsafe(filterAt - this.size), this.size);
-      this.#filter = new Bloom(this.#read(Buffer.allocUnsafe(length - FOOTER_BYTES - filterAt), filterAt));
-      if (checksum(this.#index, this.#filter.bytes) !== footer.readBigUInt64LE(32)) throw this.#damaged();
+      this.#file = openSync(this.#path, 'r');
+    } catch (error) {
+      throw codeOf(error) === 'ENOENT' ? new DamagedStateError(messageOf(error)) : error;
+    }
+    try {
+      const filterAt = facts.bytes + facts.pages * INDEX_ENTRY;
+      const end = fstatSync(this.#file).size;
+      if (end < filterAt) throw this.#damaged();
+      this.#index = this.#read(facts.bytes, filterAt);
+      this.#filter = new Bloom(this.#read(filterAt, end));
+      if (sha256Of(this.#index, this.#filter.bytes).toString('hex') !== facts.sha256) throw this.#damaged();
     } catch (error) {
       closeSync(this.#file);
       throw error;
     }
   }
 
-  /**
-   * Returns the value of an output, `'spent'`, or undefined if the file does not have the output. The next call
-   * overwrites the value.
-   */
-  find(key: Uint8Array, at: number): ByteReader | 'spent' | undefined {
-    if (this.#pages === 0 || !this.#filter.mayHave(key, at)) return undefined;
-    const wanted = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
-    // Finds the last page whose first key is not above the wanted key. No other page can have the wanted key.
-    const last = countBefore(this.#pages, (i) => compareKeys(this.#index, i * INDEX_ENTRY, wanted, at) <= 0) - 1;
+  /** Returns an output, `'spent'`, or undefined if the file does not have the outpoint at `at`. */
+  find(bytes: Uint8Array, at: number): RuneOutput | 'spent' | undefined {
+    const { pages } = this.facts;
+    if (pages === 0 || !this.#filter.mayHave(bytes, at)) return undefined;
+    const wanted = Buffer.from(bytes.buffer, bytes.byteOffset + at, OUTPOINT_BYTES);
+    // Finds the last page whose first outpoint is not above the wanted one. No other page can have it.
+    const last = countBefore(pages, (page) => compareAt(this.#index, page * INDEX_ENTRY, wanted, 0) <= 0) - 1;
     const page = this.#readPage(Math.max(last, 0));
-    const reader = new ByteReader(page);
-    while (!reader.isAtEnd) {
-      const order = compareKeys(page, reader.at, wanted, at);
-      reader.at += OUTPOINT_BYTES;
-      const length = reader.integer();
-      if (order === 0) return length === 0 ? 'spent' : reader;
-      if (order > 0) return undefined;
-      reader.at += Math.max(length - 1, 0);
-    }
+    for (let entry = 0; entry < page.length; entry = endOf(page, entry))
+      if (compareAt(page, entry, wanted, 0) === 0) return outputAt(page, entry);
     return undefined;
   }
 
-  /** Yields all entries, ascending by key. The next step overwrites the bytes of an entry. */
-  *changes(): Generator<Change> {
-    for (let page = 0; page < this.#pages; page++) {
-      const bytes = this.#readPage(page);
-      const reader = new ByteReader(bytes);
-      while (!reader.isAtEnd) {
-        const at = reader.at;
-        reader.at += OUTPOINT_BYTES;
-        const length = reader.integer();
-        const value = length === 0 ? undefined : reader.take(length - 1);
-        yield { bytes, at, value };
+  /** Yields all entries, ascending by outpoint. */
+  *entries(): Generator<Buffer> {
+    for (let number = 0; number < this.facts.pages; number++) {
+      const page = this.#readPage(number);
+      for (let at = 0, end = 0; at < page.length; at = end) {
+        end = endOf(page, at);
+        yield page.subarray(at, end);
       }
     }
   }
@@ -168,19 +144,23 @@ export class SortedFile {
     closeSync(this.#file);
   }
 
-  /** Reads a page and verifies its checksum. All pages share one buffer, so the next call overwrites the page. */
-  #readPage(page: number): LentBytes {
-    const place = page * INDEX_ENTRY + OUTPOINT_BYTES;
-    const from = Number(this.#index.readBigUInt64LE(place));
-    const to = page + 1 === this.#pages ? this.size : Number(this.#index.readBigUInt64LE(place + INDEX_ENTRY));
-    if (this.#page.length < to - from) this.#page = Buffer.allocUnsafe(to - from);
-    const bytes = this.#read(this.#page.subarray(0, to - from), from);
-    if (checksum(bytes) !== this.#index.readBigUInt64LE(place + 8)) throw this.#damaged();
-    return lend(bytes);
+  /** Reads a page and verifies its checksum. */
+  #readPage(page: number): Buffer {
+    const at = page * INDEX_ENTRY + OUTPOINT_BYTES;
+    const isLast = page + 1 === this.facts.pages;
+    const bytes = this.#read(this.#index.readDoubleLE(at), isLast ? this.facts.bytes : this.#index.readDoubleLE(at + INDEX_ENTRY));
+    if (sha256Of(bytes).compare(this.#index, at + 8, at + 16, 0, 8) !== 0) throw this.#damaged();
+    return bytes;
   }
 
-  #read(into: Buffer, from: number): Buffer {
-    return readFully(this.#file, into, from, this.#path);
+  #read(from: number, to: number): Buffer {
+    const bytes = Buffer.allocUnsafe(to - from);
+    for (let done = 0; done < bytes.length; ) {
+      const count = readSync(this.#file, bytes, done, bytes.length - done, from + done);
+      if (count === 0) throw this.#damaged();
+      done += count;
+    }
+    return bytes;
   }
 
   #damaged(): DamagedStateError {
@@ -189,25 +169,21 @@ export class SortedFile {
 }
 
 /**
- * Yields the newest entry of each key. `files` are sorted from old to new. If `isOldest`, no other file is older. Then
- * entries of spent outputs are omitted, because they only hide entries of older files.
+ * Yields the newest entry of each outpoint. `files` are sorted from old to new. If `isOldest`, no other file is older.
+ * Then entries of spent outputs are omitted, because they only hide entries of older files.
  */
-export function* merged(files: readonly SortedFile[], isOldest: boolean): Generator<Change> {
+export function* merged(files: readonly SortedFile[], isOldest: boolean): Generator<Buffer> {
+  const next = (entries: Generator<Buffer>): Buffer | undefined => entries.next().value ?? undefined;
   const heads = files.map((file) => {
-    const changes = file.changes();
-    return { changes, head: changes.next().value as Change | undefined };
+    const entries = file.entries();
+    return { entries, head: next(entries) };
   });
   for (;;) {
-    let first: Change | undefined;
-    // Of entries with equal keys, takes the entry of the last file, which is the newest.
-    for (const { head } of heads) if (head && (!first || order(head, first) <= 0)) first = head;
+    let first: Buffer | undefined;
+    // Of entries with equal outpoints, takes the entry of the last file, which is the newest.
+    for (const { head } of heads) if (head && (!first || compareAt(head, 0, first, 0) <= 0)) first = head;
     if (!first) return;
-    if (first.value !== undefined || !isOldest) yield first;
-    const taken = first;
-    // Compares all entries before any file reads its next one, because that overwrites the bytes of the taken entry.
-    const equal = heads.filter(({ head }) => head && order(head, taken) === 0);
-    for (const source of equal) source.head = source.changes.next().value as Change | undefined;
+    if (first.length > HEAD_BYTES || !isOldest) yield first;
+    for (const source of heads) if (source.head && compareAt(source.head, 0, first, 0) === 0) source.head = next(source.entries);
   }
 }
-
-const order = (a: Change, b: Change): number => compareKeys(a.bytes, a.at, b.bytes, b.at);

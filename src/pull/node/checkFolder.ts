@@ -2,7 +2,7 @@
 import { InputError } from '../../errors.ts';
 import { lost } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
-import { DamagedStateError } from '../../unspent/readChecked.ts';
+import { DamagedStateError } from '../../unspent/sortedFile.ts';
 import { explained } from '../pulledFiles.ts';
 import type { WantedBlocks } from '../pullOptions.ts';
 import type { ChainInfo } from './coreNode.ts';

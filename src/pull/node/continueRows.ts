@@ -18,12 +18,10 @@ import { InputError } from '../../errors.ts';
 import type { Limits } from '../../limits.ts';
 import { checkFile, commitIndex, readIndex, wholeUpTo } from '../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
-import { lend } from '../../runes/bytes.ts';
 import type { Network } from '../../runes/networks.ts';
 import type { RuneId } from '../../runes/runeId.ts';
-import type { Change } from '../../unspent/changeTable.ts';
 import { settledLedger } from '../../unspent/diskLedger.ts';
-import { ByteWriter, writeOutput } from '../../unspent/outputBytes.ts';
+import { entryOf } from '../../unspent/entries.ts';
 import { STATE_FOLDER, workFile } from '../pulledFiles.ts';
 import { checkNetwork } from './checkFolder.ts';
 import { type Check, ChosenOutputs } from './checkOutputs.ts';
@@ -184,40 +182,36 @@ async function* unspentIn(
   paths: readonly string[],
   { network, folder, chosen, limits }: Reading,
   store: Store,
-): AsyncGenerator<readonly Change[]> {
+): AsyncGenerator<readonly Buffer[]> {
   const from = `FROM ${readFiles('parquet', paths)}`;
   const rows = `SELECT ${keyOf('tx_id', '"output"')} AS key, false AS is_spent, tx_id || ':' || "output" AS name, block_height, address, rune_id, amount
       ${from} WHERE operation = 'receive' AND "output" IS NOT NULL
     UNION ALL BY NAME SELECT ${keyOf(`split_part(one, ':', 1)`, `split_part(one, ':', 2)::BIGINT`)} AS key, true AS is_spent
       FROM (SELECT unnest(string_split(spent, ',')) AS one ${from} WHERE spent IS NOT NULL)`;
-  const value = new ByteWriter();
   let open: { key: string; name: string; height: number; address: string; units: Map<RuneId, bigint> } | undefined;
-  const endOutput = (changes: Change[]): void => {
+  const endOutput = (entries: Buffer[]): void => {
     if (open === undefined) return;
     const { key, name, height, address, units } = open;
-    const output = outputOf(address, units, network, folder);
     chosen.add({ name, height, address: address || '-' });
-    value.clear();
-    writeOutput(value, output);
-    changes.push({ bytes: lend(Buffer.from(key, 'hex')), at: 0, value: lend(Buffer.from(value.view())) });
+    entries.push(entryOf(Buffer.from(key, 'hex'), outputOf(address, units, network, folder)));
   };
   for await (const part of rowParts({ rows, key: 'key', rowBytes: OUTPUT_BYTES }, limits, store)) {
     const unspent = `SELECT key, name, block_height, coalesce(address, ''), rune_id, amount FROM (FROM (${part}) WHERE NOT is_spent)
       ANTI JOIN (FROM (${part}) WHERE is_spent) USING (key) ORDER BY key`;
     for await (const chunk of store.stream(unspent)) {
-      const changes: Change[] = [];
+      const entries: Buffer[] = [];
       for (const [key, name, height, address, rune, amount] of chunk.getRows()) {
         if (open === undefined || key !== open.key) {
-          endOutput(changes);
+          endOutput(entries);
           open = { key: String(key), name: String(name), height: Number(height), address: String(address), units: new Map() };
         }
         const id = idOf(String(rune));
         open.units.set(id, (open.units.get(id) ?? 0n) + BigInt(String(amount)));
       }
-      yield changes;
+      yield entries;
     }
   }
-  const last: Change[] = [];
+  const last: Buffer[] = [];
   endOutput(last);
   yield last;
 }

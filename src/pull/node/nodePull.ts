@@ -19,7 +19,7 @@ import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState, removeState } from '../../unspent/diskLedger.ts';
-import { DamagedStateError } from '../../unspent/readChecked.ts';
+import { DamagedStateError } from '../../unspent/sortedFile.ts';
 import { STATE_FOLDER, workFile } from '../pulledFiles.ts';
 import type { Heights, PullOptions, PullResult } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
