@@ -1,4 +1,5 @@
 /** Parses the flag `--memory-limit`, and keeps Node.js within it. DuckDB enforces its part by itself (duckdb/store.ts). */
+import { constants, type NodeGCPerformanceDetail, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { bytesOf, DEFAULT_MEMORY } from '../contract/memorySize.ts';
@@ -22,14 +23,8 @@ export function memoryLimitOf(flags: Flags): string {
   throw new UsageError(`--memory-limit ${JSON.stringify(size)} must be a size of at least 50MB, such as 500MB or 2GB`);
 }
 
-/** Milliseconds between checks. In so short a time, memory cannot grow from MOST_OF_HEAP to V8's own limit. */
-const LOOK_MS = 100;
-
 /** Share of V8's own heap limit above which V8 might end the process without a message. */
 const MOST_OF_HEAP = 0.6;
-
-/** Share of the memory limit above which garbage is collected: DuckDB uses most of the limit. Then memory must grow by GROWTH. */
-const [COLLECTED, GROWTH] = [0.25, 1.4];
 
 /** Memory that a process uses before it does any work, in bytes: Node.js, DuckDB's library and the modules. */
 const PROCESS_BYTES = 130e6;
@@ -50,20 +45,20 @@ const bytesInUse = (): number => {
 };
 
 /**
- * Collects garbage before Node.js fills its part of the limit: V8 would let it grow to gigabytes. Ends the process with
- * advice if live data alone exceeds the limit, or almost V8's own. Written files stay, as after a kill. Returns a function
- * that stops the checks.
+ * Ends the process with advice if live data exceeds the limit, or almost V8's own. Looks whenever V8 has collected all
+ * garbage. Written files stay, as after a kill. Returns a function that stops the checks.
  */
 export function watchMemory(limit: string, log: Log): () => void {
   const most = Math.min(bytesOf(limit) ?? Number.POSITIVE_INFINITY, MOST_OF_HEAP * getHeapStatistics().heap_size_limit);
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  let next = COLLECTED * most;
-  const timer = setInterval(() => {
-    if (bytesInUse() <= next) return;
+  const observer = new PerformanceObserver((list) => {
+    const details = list.getEntries().map((entry) => 'detail' in entry && (entry.detail as NodeGCPerformanceDetail));
+    const isWhole = details.some((detail) => detail && detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR);
+    if (!isWhole || bytesInUse() <= most) return;
+    // There may be new garbage since.
     collect();
     const used = bytesInUse();
-    next = Math.min(Math.max(COLLECTED * most, GROWTH * used), most);
     if (used <= most) return;
     log.error(
       `Node.js needs more memory than --memory-limit ${limit} allows: ${Math.round(used / 1e6)} MB`,
@@ -71,7 +66,7 @@ export function watchMemory(limit: string, log: Log): () => void {
       EXIT.buildFailed,
     );
     process.exit(EXIT.buildFailed);
-  }, LOOK_MS);
-  timer.unref();
-  return () => clearInterval(timer);
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  return () => observer.disconnect();
 }
