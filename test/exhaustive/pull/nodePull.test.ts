@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Store } from '../../../src/duckdb/store.ts';
 import { BuildError } from '../../../src/errors.ts';
 import { discover, type InputFile } from '../../../src/input/discover.ts';
-import { LIMITS } from '../../../src/limits.ts';
+import { crossings, LIMITS } from '../../../src/limits.ts';
 import { knownRunes } from '../../../src/pull/node/readPulledRunes.ts';
 import { RowFiles } from '../../../src/pull/node/rowFiles.ts';
 import { WORK_FOLDER } from '../../../src/pull/pulledFiles.ts';
@@ -234,8 +234,16 @@ describe('a pull from a node', () => {
   });
 
   it('writes rows from the wanted block on, with the state of all blocks before', async () => {
-    await pull({ wanted: { from: 150, to: undefined } });
-    expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 150) }));
+    // The second pull reads runes that were etched below the first row from their files.
+    for (const last of [160, 229]) await pull({ wanted: { from: 150, to: last } });
+    const { rows } = memoryOf(CHAIN);
+    expect(await pulledRows(to)).toEqual(memoryRows({ rows: rows.filter((row) => row.block_height >= 150) }));
+    const etched = rows.filter(({ operation }) => operation === 'etching');
+    const { runes } = JSON.parse(readFileSync(join(to, 'pulled/index.json'), 'utf8')) as { runes: { first: number; rows: number }[] };
+    expect([runes[0]?.first, runes.reduce((sum, file) => sum + file.rows, 0)]).toEqual([0, etched.length]);
+    // A build refuses rows of runes that it does not know.
+    const { manifest } = await testBuild(join(temporaryFolder(), 'dist'), { inputs: [join(to, 'pulled')] });
+    expect(manifest.heights[0]?.[0]).toBe(rows.find((row) => row.block_height >= 150)?.block_height);
     await pull();
     const error = await failed({ wanted: { from: 149, to: undefined } });
     expect([error.exitCode, error.message]).toEqual([
@@ -377,6 +385,20 @@ describe('a pull from a node', () => {
     };
     await pull({ log });
     expect(log.notices.join(' ')).toMatch(/is behind: its last block is 119, and block 150 was pulled before/);
+  });
+
+  it('replays more unsettled blocks than the ledger may keep in memory', async () => {
+    const options = { confirmations: 200, limits: { ...LIMITS, changesBytes: 1 } };
+    crossings.clear();
+    expect((await pull({ ...upTo(219), ...options })).blocks).toBe(220);
+    expect(JSON.parse(readFileSync(join(to, 'pulled/.state/state.json'), 'utf8'))).toMatchObject({ state: { base: -1 } });
+    expect((await pull(options)).blocks).toBe(10);
+    expect(crossings.has('changesBytes')).toBe(true);
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(CHAIN)));
+    const branch = extended(CHAIN.slice(0, 60), 180, random('a branch of replayed blocks'));
+    node.replace(branch);
+    expect((await pull(options)).replaced).toBe(170);
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
   });
 
   it.each([
