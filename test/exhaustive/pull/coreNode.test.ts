@@ -198,7 +198,7 @@ describe('a node', () => {
       { flip: size - 30 },
       /is damaged: block [0-9a-f]{64} has transactions that do not match the merkle root in its header/,
     ],
-    ['too slow', { stall: 100 }, /sent no data for 0.3 s/],
+    ['too slow', { stall: 100 }, /sent no data for 1 s/],
     ['refused by a full work queue', FAULTS.workQueue, /was answered with status 503 "Work queue depth exceeded"; sending 2 at once/],
     ['stopping', FAULTS.stopping, /was answered with status 503: the node is stopping, or too busy;/],
     ['refused by a full work queue, twice', { ...FAULTS.workQueue, times: 2 }, /status 503/],
@@ -207,7 +207,7 @@ describe('a node', () => {
   ];
   it.each(passing)('is asked again for a block that is %s', async (_, fault, notice) => {
     const fake = await fakeNode();
-    const node = await connect(fake.url, { timeoutMs: fault.stall === undefined ? 5000 : 300 });
+    const node = await connect(fake.url, { timeoutMs: fault.stall === undefined ? 5000 : 1000 });
     notices = [];
     // Uses a copy, because the fake node counts down `times` in the fault.
     fake.faults.push({ on: /block/, ...fault });
