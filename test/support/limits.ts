@@ -85,8 +85,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   etchings: ['batchRecords', 'tableLevels'],
   server: ['batchRecords', 'segmentBlocks', 'tableLevels', 'sortedAtOnce', 'readWhole', 'smallFile', 'nearBytes', ...SERVED],
   activityLists: ['batchRecords', 'sortedAtOnce', 'listLevels'],
-  nodeChains: ['blocksPerCommit'],
-  nodeKill: ['changesBytes', 'runesPerText'],
+  nodeChains: ['blocksPerCommit', 'changesBytes', 'runesPerText'],
 };
 
 /**
