@@ -77,10 +77,10 @@ export async function writeSortedFile(
         if (entries % 50_000 === 0) await setImmediate();
       }
     endPage();
-    const ends = [Buffer.concat(index), filter.bytes];
-    for (const part of ends) writeFileSync(file, part);
+    const places = Buffer.concat(index);
+    for (const part of [places, filter.bytes]) writeFileSync(file, part);
     fsyncSync(file);
-    return { name, entries, pages: index.length, bytes, sha256: sha256Of(...ends).toString('hex') };
+    return { name, entries, pages: index.length, bytes, sha256: sha256Of(places, filter.bytes).toString('hex') };
   } finally {
     closeSync(file);
   }
@@ -105,10 +105,8 @@ export class SortedFile {
     }
     try {
       const filterAt = facts.bytes + facts.pages * INDEX_ENTRY;
-      const end = fstatSync(this.#file).size;
-      if (end < filterAt) throw this.#damaged();
       this.#index = this.#read(facts.bytes, filterAt);
-      this.#filter = new Bloom(this.#read(filterAt, end));
+      this.#filter = new Bloom(this.#read(filterAt, fstatSync(this.#file).size));
       if (sha256Of(this.#index, this.#filter.bytes).toString('hex') !== facts.sha256) throw this.#damaged();
     } catch (error) {
       closeSync(this.#file);
