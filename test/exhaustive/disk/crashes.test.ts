@@ -1,7 +1,7 @@
 /**
  * Ends builds, pulls and updates at each of their steps, by a kill or a power cut (test/support/crashes.ts). Readers of
  * what is left get old answers, new answers or a 503, and the next run leaves exactly what a run without a crash leaves.
- * Draws four kills and four power cuts of each. All of them: KILLS=all npm run test:exhaustive -- crashes
+ * Draws six kills and six power cuts of each. All of them: KILLS=all npm run test:exhaustive -- crashes
  */
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ import { randomFor } from '../../support/seed.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
 
 /** Number of kills and of power cuts of each run. */
-const KILLS = env['KILLS'] === 'all' ? Number.POSITIVE_INFINITY : Number(env['KILLS'] ?? 4);
+const KILLS = env['KILLS'] === 'all' ? Number.POSITIVE_INFINITY : Number(env['KILLS'] ?? 6);
 
 interface Run {
   /** Leaves what the run begins with in `root`, an empty folder. */
