@@ -7,6 +7,7 @@ import type { LastRead } from '../contract/sources.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import type { ChangesBounds } from '../lists/changes.ts';
+import { digestOf } from '../lists/changesOfBlocks.sql.ts';
 import { CHANGES_INDEX_PATH, changesPath } from '../pages/filePaths.ts';
 import type { Verification } from './verification.ts';
 
@@ -31,16 +32,18 @@ export interface PublishedChanges {
 /** Adds a finding for each file that cannot be read. */
 export async function readChanges({ root, site, findings, store }: Verification): Promise<PublishedChanges> {
   const schemas = changesSchemas(site.dialect);
-  const read = <Content>(path: string, schema: z.ZodType<Content>): Content | undefined => {
+  const read = <Content>(path: string, schema: z.ZodType<Content>, sha256?: string): Content | undefined => {
     try {
-      return schema.parse(JSON.parse(readRegularFile(join(root, path)).toString('utf8')));
+      const text = readRegularFile(join(root, path)).toString('utf8');
+      if (sha256 !== undefined && digestOf(text) !== sha256) findings.add(`${path} does not have the SHA-256 in ${CHANGES_INDEX_PATH}`);
+      return schema.parse(JSON.parse(text));
     } catch (error) {
       findings.add(`${path} cannot be read: ${misfitOf(error)}`);
       return undefined;
     }
   };
   const { blocks: listed, ...bounds } = read(CHANGES_INDEX_PATH, schemas.ChangesIndex) ?? { blocks: [], most_blocks: 1, most_entries: 1 };
-  const files = listed.flatMap(({ height }) => read(changesPath(height), schemas.Changes) ?? []);
+  const files = listed.flatMap(({ height, sha256 }) => read(changesPath(height), schemas.Changes, sha256) ?? []);
   const all = [...(files[0]?.previous === undefined ? [] : [files[0].previous]), ...listed];
   const isCut = ({ spent = [], more }: (typeof files)[number]) => more === true && spent.length === bounds.most_entries;
   const rows = files.flatMap((file) =>

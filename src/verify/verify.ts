@@ -88,7 +88,9 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const read: NewBlock[] = [];
   for await (const { listed, parts, batch, block } of published.render()) {
     if (block.digest !== listed.digest)
-      findings.add(`block ${block.height}: its records have the digest ${block.digest}, expected ${listed.digest}`);
+      findings.add(
+        `block ${block.height}: its records have the digest ${block.digest}, but ${digestsPath(block.height)} says ${listed.digest}`,
+      );
     const pages = site.layout === 'files' ? emitFiles(batch, block, site, sink) : { files: 0, bytes: 0 };
     const bytes = parts === undefined ? 0 : (segments?.add(batch, block, parts) ?? 0);
     read.push({ ...block, ...pages, spentDigest: '', spooled: { file: '', offset: 0, bytes, pages: [], entry: 0 } });
