@@ -85,7 +85,8 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   etchings: ['batchRecords', 'tableLevels'],
   server: ['batchRecords', 'segmentBlocks', 'tableLevels', 'sortedAtOnce', 'readWhole', 'smallFile', 'nearBytes', ...SERVED],
   activityLists: ['batchRecords', 'sortedAtOnce', 'listLevels'],
-  nodeChains: ['blocksPerCommit', 'changesBytes', 'runesPerText'],
+  nodeChains: ['blocksPerCommit'],
+  nodeKill: ['changesBytes', 'runesPerText'],
 };
 
 /**
