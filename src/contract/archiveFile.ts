@@ -4,8 +4,9 @@ import { contentIn, DIGEST_BYTES, PIECE_BYTES, sizeOf } from '../format/tails.ts
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
 
-/** Returns the file whose content is these parts, and its name: 64 hex digits. */
-export function sealFile(...parts: readonly Uint8Array[]): { readonly name: string; readonly file: Buffer } {
+/** Returns the file with this content, which may be in parts, and its name: 64 hex digits. */
+export function sealFile(content: Uint8Array | readonly Uint8Array[]): { readonly name: string; readonly file: Buffer } {
+  const parts = [content].flat();
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const file = Buffer.concat(parts, sizeOf(length));
   for (let at = 0, to = length; at < length; at += PIECE_BYTES, to += DIGEST_BYTES)

@@ -80,7 +80,7 @@ export async function writeArchive(
   store: Store,
 ): Promise<WrittenArchive | undefined> {
   const put = (parts: readonly Uint8Array[]): string => {
-    const { name, file } = sealFile(...parts);
+    const { name, file } = sealFile(parts);
     sink(archivePath(name), file);
     return name;
   };
