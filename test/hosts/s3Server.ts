@@ -1,7 +1,8 @@
 /**
  * A small S3 server in memory, with the operations that rclone and the worker use. It is as strict as the real one: a
- * PUT stores the complete object or nothing, and requests must be signed (Signature Version 4). Similar servers on npm
- * write objects in place, so that a reader may find a partial object, and they omit folders from listings.
+ * PUT stores the complete object or nothing, and requests must be signed (Signature Version 4), unless reading is
+ * public. Similar servers on npm write objects in place, so that a reader may find a partial object, and they omit
+ * folders from listings.
  */
 import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -29,7 +30,7 @@ export interface S3Server {
 /** Number of keys on one page of a listing. It is so low that the listings of the tests have several pages. */
 const KEYS_PER_LISTING = 100;
 
-export async function startS3(): Promise<S3Server> {
+export async function startS3({ isPublic = false }: { readonly isPublic?: boolean } = {}): Promise<S3Server> {
   const objects = new Map<string, StoredObject>();
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -46,7 +47,7 @@ export async function startS3(): Promise<S3Server> {
     const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/.exec(decodeURIComponent(pathname)) ?? [];
     requests.push(key === '' ? `${method} ?${searchParams}` : `${method} ${key}`);
     const problem = checkSignature(request, body);
-    if (problem !== undefined) return sendError(response, 403, 'AccessDenied', problem);
+    if (problem !== undefined && !(isPublic && method === 'GET' && key !== '')) return sendError(response, 403, 'AccessDenied', problem);
     if (bucket !== BUCKET) return sendError(response, 404, 'NoSuchBucket', bucket);
     const status = await s3.intercept(method, key);
     if (status !== undefined) return sendError(response, status, 'Intercepted', 'made to fail');

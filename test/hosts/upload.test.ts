@@ -43,7 +43,7 @@ beforeAll(async () => {
       'rclone is not installed, and these tests need it: apt-get install rclone (Debian, Ubuntu), brew install rclone (macOS)',
     );
   writeInputs();
-  s3 = await startS3();
+  s3 = await startS3({ isPublic: true });
 });
 afterAll(() => s3?.close());
 beforeEach(() => {
@@ -106,43 +106,35 @@ const answersOf = async (dist: string) => {
   return Promise.all(TARGETS.map((target) => ask(mirror, target)));
 };
 
-/** Number of targets that are requested before each change of the bucket. */
-const ASKED = 3;
-
 /**
- * Requests some targets before each change of the bucket, and all of them at the end. `allowed` has the allowed answers
- * for each target.
+ * Requests targets from the bucket over HTTP until `stop` is called. `allowed` has the allowed answers for each target.
  */
-function poll(allowed: readonly (readonly string[])[]) {
+function poll(allowed: readonly (readonly string[])[]): { turn(): Promise<void>; stop(): Promise<Record<string, number>> } {
   const outcomes: Record<string, number> = { '503': 0 };
-  const files = (path: string) => {
-    const bytes = s3.objects.get(path)?.bytes;
-    return Promise.resolve(bytes === undefined ? new Response(null, { status: 404 }) : new Response(new Uint8Array(bytes)));
-  };
+  const fetchFile = (path: string) => fetch(`http://127.0.0.1:${s3.port}/${BUCKET}/${path}`);
   // One mirror reads everything anew. The other caches everything as long as possible.
-  const mirrors = [new FetchMirror(files, 0), new FetchMirror(files, 600_000)];
-  const wrong: string[] = [];
-  let next = 0;
-  const turn = async (count: number) => {
-    for (; count > 0; count -= 1) {
-      next = (next + 7) % TARGETS.length;
-      const [i, target] = [next, TARGETS[next] ?? ''];
-      for (const mirror of mirrors) {
-        const answer = await ask(mirror, target);
-        const which = answer === '503' ? '503' : String(allowed.findIndex((answers) => answers[i] === answer));
-        if (which === '-1') wrong.push(`${target} was answered with what no build says: ${answer.slice(0, 200)}`);
-        outcomes[which] = (outcomes[which] ?? 0) + 1;
-      }
+  const mirrors = [new FetchMirror(fetchFile, 0), new FetchMirror(fetchFile, 600_000)];
+  let isStopped = false;
+  const waiting: (() => void)[] = [];
+  const work = mirrors.map(async (mirror) => {
+    // Asks for all targets once more after the upload.
+    for (let [i, left] = [0, TARGETS.length]; !isStopped || left > 0; i = (i + 7) % TARGETS.length, left -= isStopped ? 1 : 0) {
+      const target = TARGETS[i] ?? '';
+      const answer = await ask(mirror, target);
+      const which = answer === '503' ? '503' : String(allowed.findIndex((answers) => answers[i] === answer));
+      if (which === '-1') throw new Error(`${target} was answered with what no build says: ${answer.slice(0, 200)}`);
+      outcomes[which] = (outcomes[which] ?? 0) + 1;
+      for (const go of waiting.splice(0)) go();
     }
-  };
+  });
+  // Errors are reported by stop().
+  for (const one of work) one.catch(() => {});
   return {
-    intercept: async (method: string) => {
-      if (method !== 'GET') await turn(ASKED);
-      return undefined;
-    },
+    /** Resolves after the next answer. */
+    turn: () => new Promise((resolve) => waiting.push(resolve)),
     stop: async () => {
-      await turn(TARGETS.length);
-      expect(wrong).toEqual([]);
+      isStopped = true;
+      await Promise.all(work);
       return outcomes;
     },
   };
@@ -269,7 +261,10 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     await build(dist, 'after', layout);
     s3.requests.length = 0;
     const polling = poll([old, await answersOf(dist)]);
-    s3.intercept = polling.intercept;
+    s3.intercept = async (method) => {
+      if (method !== 'GET') await polling.turn();
+      return undefined;
+    };
     await upload(dist);
     const outcomes = await polling.stop();
     expectSame(dist);
@@ -308,13 +303,13 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       for (let kill = 0; kill < 2; kill += 1) {
         const child = start(dist, env);
         let left = 1 + Math.floor(random() * most);
-        s3.intercept = (method) => {
+        s3.intercept = async () => {
           left -= 1;
           if (left === 0 && child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-          return polling.intercept(method);
+          return undefined;
         };
         if ((await finished(child)).code !== 0) killed += 1;
-        s3.intercept = polling.intercept;
+        s3.intercept = () => Promise.resolve(undefined);
       }
       if (i % 4 === 3) {
         // The next upload returns to the old build instead of finishing the killed upload.
