@@ -1,5 +1,6 @@
 /** Returns SQL that reads files. All such SQL is in this module, because it must escape special characters in paths. */
-import { resolve } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { LineFile } from '../disk/lineFile.ts';
 import { literal } from './store.ts';
 
@@ -60,8 +61,15 @@ export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>,
 /** Returns the SQL call of a table function that reads the schema of a Parquet file: a row per column, or part of a column. */
 export const readParquetSchema = (path: string): string => `parquet_schema(${pathLiteral(path)})`;
 
-/** Returns the SQL call of a table function that reads all rows of a folder (`writeRows` in store.ts). */
-export const readRows = (folder: string): string => `read_parquet(${pathLiteral(folder)} || '/*.parquet', hive_partitioning = false)`;
-
-/** Returns SQL like `readRows`, for rows that were written in parts. */
-export const readParts = (folder: string): string => `read_parquet(${pathLiteral(folder)} || '/*/*.parquet', hive_partitioning = false)`;
+/**
+ * Returns the SQL call of a table function that reads the rows in the files of a folder (`writeRows` in store.ts). It
+ * names all files: for a pattern, DuckDB takes the rows of the first file as an estimate of all, and would build the hash
+ * table of a join from the larger side.
+ */
+export const readRows = (folder: string): string => {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.parquet'));
+  return readFiles(
+    'parquet',
+    names.sort().map((name) => join(folder, name)),
+  );
+};

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { type BlockRange, blockRanges } from '../duckdb/blockRanges.ts';
-import { readParts } from '../duckdb/readFilesSql.ts';
+import { readRows } from '../duckdb/readFilesSql.ts';
 import { int, MOST_PARTS, type Store } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import { exceeds } from '../limits.ts';
@@ -53,5 +53,5 @@ export async function dividedRecords(records: Records, ranges: readonly BlockRan
     by: 'part',
     rowBytes: RECORD_BYTES,
   });
-  return store.view('canonical', RECORDS, `SELECT ${Object.keys(RECORDS).map((name) => `"${name}"`)} FROM ${readParts(folder)}`);
+  return store.view('canonical', RECORDS, `SELECT ${Object.keys(RECORDS).map((name) => `"${name}"`)} FROM ${readRows(folder)}`);
 }

@@ -11,7 +11,7 @@ import { GrowingTable } from '../duckdb/growingTable.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import { columns, definitionOf, type TableWith } from '../duckdb/table.ts';
+import { columns, type TableWith } from '../duckdb/table.ts';
 import { findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
 import { keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
@@ -115,10 +115,11 @@ const newest = (rows: string): string =>
 class BalanceRows {
   /** Kept levels by index, the lowest level first; undefined for added levels. */
   readonly #levels: (KnownLevel | undefined)[] = [];
+  /** The pairs of each written level, the lowest first. */
+  readonly #pairs: GrowingTable<typeof PAIRS>[] = [];
 
   private constructor(
     private readonly form: RowForm,
-    private readonly pairs: GrowingTable<typeof PAIRS>,
     private readonly store: Store,
   ) {}
 
@@ -126,13 +127,22 @@ class BalanceRows {
     await store.run(`
       CREATE OR REPLACE TEMP TABLE balance_runes (ordinal BIGINT, balance VARCHAR, head VARCHAR);
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
-    return new BalanceRows(form, await GrowingTable.create('level_pairs', PAIRS, form.limits, store), store);
+    return new BalanceRows(form, store);
   }
 
   /** Drops the tables, to free their memory. */
   async end(): Promise<void> {
-    await this.pairs.drop();
-    const tables = ['balance_runes', 'level_runes', 'part_changes', 'part_pairs', 'pairs_below', 'list_parts', 'whole_lists'];
+    for (const pairs of this.#pairs) await pairs.drop();
+    const tables = [
+      'balance_runes',
+      'level_runes',
+      'part_changes',
+      'changed_pairs',
+      'part_pairs',
+      'pairs_below',
+      'list_pairs',
+      'whole_lists',
+    ];
     await this.store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
   }
 
@@ -153,6 +163,9 @@ class BalanceRows {
     const { listPage: page } = limits;
     this.#levels.push(undefined);
     const level = this.#level;
+    const below = this.#pairs.map((pairs) => `FROM ${pairs}`);
+    const pairs = await GrowingTable.create('level_pairs', PAIRS, limits, this.store);
+    this.#pairs.push(pairs);
     const changes = {
       rows: `SELECT url_encode(address) AS key, ordinal, units, sign FROM (${changesIn(range.first, range.last, this.form)}) JOIN ${etchings} USING (id)`,
       most: `(SELECT count(*) FROM ${records} WHERE ${isWithin(range)})`,
@@ -160,45 +173,62 @@ class BalanceRows {
     };
     const addresses = this.form.open('balances.addresses', range);
     for await (const part of rowParts(changes, limits, this.store)) {
-      await this.#addPairs(part);
-      await this.#writeTexts(addresses, await this.#addressRows());
+      await this.#changePairs(part, below);
+      await pairs.add('FROM changed_pairs');
+      await this.#writeDocuments(addresses, 'key', 'FROM changed_pairs', below);
     }
     await this.store.run(`INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
-      sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM ${this.pairs} WHERE level = ${level} AND units <> before GROUP BY level, ordinal`);
+      sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM ${pairs} WHERE units <> before GROUP BY level, ordinal`);
     if (!isRanked) await this.#markRunes();
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE long_runes AS SELECT ordinal FROM level_runes
+      WHERE level = ${level} AND entries > ${page} AND NOT is_marked`);
     const holders = this.form.open('balances.holders', range);
-    const pairs = { rows: `SELECT * FROM ${this.pairs} WHERE level = ${level}`, key: 'ordinal', rowBytes: PAIR_BYTES };
-    for await (const part of rowParts(pairs, limits, this.store)) {
-      await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS ${part};
-        CREATE OR REPLACE TEMP TABLE long_runes AS SELECT ordinal FROM level_runes
-        WHERE level = ${level} AND entries > ${page} AND NOT is_marked AND ordinal IN (SELECT ordinal FROM part_pairs)`);
-      await this.#writeTexts(holders, await this.#holderRows());
-    }
+    await this.#writeDocuments(holders, 'ordinal', `FROM ${pairs}`, below);
     return { addresses: await addresses.finish(range), holders: await holders.finish(range) };
   }
 
-  /** Writes documents from the texts of `rows`, sorted by `rank`, `document`, `place` and `also`. */
-  #writeTexts(to: LevelWriter, rows: string): Promise<void> {
-    return writeTexts(to, this.store.stream(`SELECT ${TEXTS} FROM (FROM (${rows}) ORDER BY rank, document, place, also)`));
+  /**
+   * Writes the documents of addresses or runes from the pairs that the level changes, with the complete lists of those in
+   * `long_addresses` or `long_runes`. Such a list may be much longer than its changes in the level, so the pairs of the
+   * levels below are divided, too. `lower` selects those of each written level.
+   */
+  async #writeDocuments(to: LevelWriter, subject: 'key' | 'ordinal', changed: string, lower: readonly string[]): Promise<void> {
+    const level = this.#level;
+    const long = subject === 'key' ? 'long_addresses' : 'long_runes';
+    const hasLong = (await this.store.number(`SELECT count(*) AS number FROM ${long}`)) > 0;
+    if (hasLong) countCrossing('listPage');
+    const keys = () => this.#keyRanges('SELECT key FROM long_addresses ORDER BY key');
+    const below = await this.#entriesOf(subject === 'key' ? this.#balancesBelow(keys) : this.#holdersBelow());
+    const isLong = `SEMI JOIN ${long} USING (${subject})`;
+    const queries = [changed, ...(hasLong ? [...lower.map((pairs) => `${pairs} ${isLong}`), below.rows] : [])];
+    const rows = queries.map((query) => `SELECT ${Object.keys(PAIRS).join()} FROM (${query})`).join(' UNION ALL ');
+    for await (const part of rowParts({ rows, key: subject, rowBytes: PAIR_BYTES }, this.form.limits, this.store)) {
+      await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS FROM (${part}) WHERE level = ${level};
+        CREATE OR REPLACE TEMP TABLE list_pairs AS FROM (${part}) ${isLong}`);
+      await this.#addRunes();
+      await this.#makeLists(subject);
+      const texts = subject === 'key' ? this.#addressRows : this.#holderRows;
+      await writeTexts(to, this.store.stream(`SELECT ${TEXTS} FROM (FROM (${texts}) ORDER BY rank, document, place, also)`));
+    }
+    rmSync(below.file);
   }
 
-  /** Makes the pairs that changes of some addresses make in the level. */
-  async #addPairs(changes: string): Promise<void> {
+  /** Makes the pairs that changes of some addresses make in the level. `lower` selects the pairs of each written level below. */
+  async #changePairs(changes: string, lower: readonly string[]): Promise<void> {
     const level = this.#level;
-    await this.store.run(`
-      CREATE OR REPLACE TEMP TABLE part_changes AS ${summedChanges(changes, 'key, ordinal')};
-      CREATE OR REPLACE TEMP TABLE pairs_below (${definitionOf(PAIRS)})`);
-    await this.#load('pairs_below', this.#listedBelow());
-    const known = `FROM (FROM ${this.pairs} WHERE level < ${level} UNION ALL FROM pairs_below) SEMI JOIN part_changes USING (key, ordinal)`;
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE part_changes AS ${summedChanges(changes, 'key, ordinal')}`);
+    const below = await this.#entriesOf(this.#changedBelow());
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE pairs_below AS ${below.rows}`);
+    rmSync(below.file);
+    const known = `FROM (${[...lower, 'FROM pairs_below'].join(' UNION ALL ')}) SEMI JOIN part_changes USING (key, ordinal)`;
+    await this.store.run(`CREATE OR REPLACE TEMP TABLE changed_pairs AS
       SELECT ${level} AS level, key, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT key, ordinal, coalesce(b.units, '0') AS before,
           ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}
         FROM part_changes AS c LEFT JOIN (
           SELECT key, ordinal, units, ${partsOf('units')} FROM (${newest(known)})) AS b USING (key, ordinal));
       CREATE OR REPLACE TEMP TABLE long_addresses AS
-        SELECT key FROM part_pairs GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
-    await this.pairs.add('FROM part_pairs');
+        SELECT key FROM changed_pairs GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
   }
 
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
@@ -207,7 +237,7 @@ class BalanceRows {
   }
 
   /** Yields the balances that the pairs in `part_changes` have in the levels below. */
-  async *#listedBelow(): AsyncGenerator<Loaded> {
+  async *#changedBelow(): AsyncGenerator<Loaded> {
     let wanted = new Set<number>();
     const rows = () => this.#rowsOf('SELECT key, ordinal FROM part_changes ORDER BY key, ordinal');
     const ranges = async function* (): AsyncGenerator<KeyRange> {
@@ -232,8 +262,8 @@ class BalanceRows {
    */
   async *#holdersBelow(): AsyncGenerator<Loaded> {
     const done = new Set<string>();
-    const sql = `SELECT ${padded('ordinal')} FROM long_runes ORDER BY ordinal`;
-    for (const { level, found } of this.#findBelow('holders', () => this.#keyRanges(sql, done)).reverse()) {
+    const runes = () => this.#keyRanges(`SELECT ${padded('ordinal')} FROM long_runes ORDER BY ordinal`, done);
+    for (const { level, found } of this.#findBelow('holders', runes).reverse()) {
       const whole: string[] = [];
       for await (const { key, values } of found) {
         const [rune = ''] = key.split(' ');
@@ -263,22 +293,24 @@ class BalanceRows {
     for await (const chunk of this.store.stream(sql)) yield* chunk.getRows();
   }
 
-  /** Inserts entries into a table of pairs. */
-  async #load(table: 'pairs_below' | 'list_parts', rows: AsyncIterable<Loaded>): Promise<void> {
+  /** Writes entries to a file, which the caller removes. Returns SQL that selects them as pairs, and their number. */
+  async #entriesOf(documents: AsyncIterable<Loaded>): Promise<{ file: string; rows: string; count: number }> {
+    let count = 0;
     const lines = await writeLines(join(this.form.scratch, 'entries.ndjson'), async (to) => {
-      for await (const { level, subject, entries } of rows)
+      for await (const { level, subject, entries } of documents) {
+        count += entries.length;
         if (entries.length > 0)
           to.add(
             `{"level":${level},"${typeof subject === 'number' ? 'ordinal' : 'key'}":${JSON.stringify(subject)},"entries":[${entries.join()}]}`,
           );
+      }
     });
-    if (lines.count > 0) {
-      // An entry of an address begins with a rune, and an entry of a rune with an address.
-      await this.store.run(`INSERT INTO ${table} SELECT level, coalesce("key", url_encode(entry[1])), coalesce(ordinal, entry[1]::BIGINT),
-          CASE WHEN ordinal IS NULL THEN entry[7] ELSE entry[2] END, coalesce(CASE WHEN ordinal IS NULL THEN entry[8] ELSE entry[3] END, '0') FROM (
-        SELECT level, "key", ordinal, unnest(entries) AS entry FROM ${readLines(lines, `level: 'INTEGER', "key": 'VARCHAR', ordinal: 'BIGINT', entries: 'VARCHAR[][]'`)})`);
-    }
-    rmSync(lines.file);
+    // An entry of an address begins with a rune, and an entry of a rune with an address.
+    const rows = `SELECT level, coalesce("key", url_encode(entry[1])) AS key, coalesce(ordinal, entry[1]::BIGINT) AS ordinal,
+        CASE WHEN ordinal IS NULL THEN entry[7] ELSE entry[2] END AS units,
+        coalesce(CASE WHEN ordinal IS NULL THEN entry[8] ELSE entry[3] END, '0') AS before FROM (
+      SELECT level, "key", ordinal, unnest(entries) AS entry FROM ${readLines(lines, `level: 'INTEGER', "key": 'VARCHAR', ordinal: 'BIGINT', entries: 'VARCHAR[][]'`)})`;
+    return { file: lines.file, rows, count };
   }
 
   /**
@@ -317,26 +349,19 @@ class BalanceRows {
     const { etchings, runes } = this.form;
     return this.store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
       FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) USING (id)
-      WHERE ordinal IN (SELECT ordinal FROM part_pairs UNION SELECT ordinal FROM list_parts) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
+      WHERE ordinal IN (SELECT ordinal FROM part_pairs UNION SELECT ordinal FROM list_pairs) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
   }
 
-  /** Makes the complete list of each address or rune that needs one in the part (`long_addresses`, `long_runes`). */
-  async #makeLists(subject: 'key' | 'ordinal', below: AsyncIterable<Loaded>): Promise<void> {
-    const [long, key, other, entry] =
-      subject === 'key'
-        ? ['long_addresses', 'key', 'ordinal', 'balance']
-        : ['long_runes', padded('ordinal'), 'url_decode(key)', `'[' || ${ADDRESS}`];
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE list_parts (${definitionOf(PAIRS)})`);
-    await this.#load('list_parts', below);
-    await this.#addRunes();
-    const pairs = `FROM (FROM ${this.pairs} WHERE level < ${this.#level} UNION ALL FROM part_pairs) SEMI JOIN ${long} USING (${subject})`;
+  /** Makes the complete list of each address or rune in `list_pairs`. */
+  #makeLists(subject: 'key' | 'ordinal'): Promise<void> {
+    const [key, other, entry] =
+      subject === 'key' ? ['key', 'ordinal', 'balance'] : [padded('ordinal'), 'url_decode(key)', `'[' || ${ADDRESS}`];
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
+    return this.store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
       SELECT ${subject} AS rank, ${key} AS key, ${entry} || ',"' || units || '"]' AS value
-      FROM (${newest(`${pairs} UNION ALL FROM list_parts`)})
+      FROM (${newest('FROM list_pairs')})
       JOIN balance_runes USING (ordinal) WHERE ${isAbove('units')} ORDER BY rank, strlen(units) DESC, units DESC, ${other};
       CREATE OR REPLACE TEMP TABLE list_starts AS SELECT rank, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY rank`);
-    if ((await this.store.number(`SELECT count(*) AS number FROM ${long}`)) > 0) countCrossing('listPage');
   }
 
   /**
@@ -351,12 +376,8 @@ class BalanceRows {
       UNION ALL SELECT rank, 1 + place // ${page}, place, '', CASE WHEN place % ${page} = 0 THEN ${start} ELSE '' END || ${valueText('value')} FROM (${placed})`;
   }
 
-  async #addressRows(): Promise<string> {
-    const keys = 'SELECT key FROM long_addresses ORDER BY key';
-    await this.#makeLists(
-      'key',
-      this.#balancesBelow(() => this.#keyRanges(keys)),
-    );
+  /** SQL that selects the rows of the documents of addresses. */
+  get #addressRows(): string {
     // If an address has a complete list, each balance of the address that changed in the level has a document of its
     // own (`pairKey`). These documents sort after the pages of the list.
     return `
@@ -369,13 +390,12 @@ class BalanceRows {
   }
 
   /**
-   * Returns the rows of the documents of holders. The holders of a document are sorted by address, because readers sort
-   * them by balance.
+   * SQL that selects the rows of the documents of holders. The holders of a document are sorted by address, because
+   * readers sort them by balance.
    */
-  async #holderRows(): Promise<string> {
+  get #holderRows(): string {
     const level = this.#level;
     const { listPage: page } = this.form.limits;
-    await this.#makeLists('ordinal', this.#holdersBelow());
     return `
       SELECT ordinal AS rank, 0 AS document, ${HEAD_PLACE} AS place, '' AS also, ${documentStart(padded('ordinal'))} || ${valueText('head')} || ',' || change
         || CASE WHEN is_marked THEN ',null' WHEN entries > ${page} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS text
