@@ -1,5 +1,5 @@
 /** Parses the flag `--memory-limit`, and keeps Node.js within it. DuckDB enforces its part by itself (duckdb/store.ts). */
-import { constants, type NodeGCPerformanceDetail, PerformanceObserver } from 'node:perf_hooks';
+import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { bytesOf, DEFAULT_MEMORY } from '../contract/memorySize.ts';
@@ -45,18 +45,16 @@ const bytesInUse = (): number => {
 };
 
 /**
- * Ends the process with advice if live data exceeds the limit, or almost V8's own. Looks whenever V8 has collected all
- * garbage. Written files stay, as after a kill. Returns a function that stops the checks.
+ * Ends the process with advice if live data exceeds the limit, or almost V8's own. Looks whenever V8 has collected
+ * garbage, if only young objects: V8 may not collect old ones again before the heap is several times as large. Written
+ * files stay, as after a kill. Returns a function that stops the checks.
  */
 export function watchMemory(limit: string, log: Log): () => void {
   const most = Math.min(bytesOf(limit) ?? Number.POSITIVE_INFINITY, MOST_OF_HEAP * getHeapStatistics().heap_size_limit);
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  const observer = new PerformanceObserver((list) => {
-    const details = list.getEntries().map((entry) => 'detail' in entry && (entry.detail as NodeGCPerformanceDetail));
-    const isWhole = details.some((detail) => detail && detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR);
-    if (!isWhole || bytesInUse() <= most) return;
-    // There may be new garbage since.
+  const observer = new PerformanceObserver(() => {
+    if (bytesInUse() <= most) return;
     collect();
     const used = bytesInUse();
     if (used <= most) return;
