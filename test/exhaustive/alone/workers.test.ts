@@ -1,7 +1,7 @@
 /** Tests `npm start -- --workers`: it starts several processes, restarts them and ends them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -83,11 +83,13 @@ describe('npm start', () => {
     });
     afterEach(() => child.kill('SIGKILL'));
 
-    /** Waits for the nth worker that starts, and stops it immediately with SIGSTOP. */
+    /** Waits for the nth worker that starts, stops it immediately with SIGSTOP, and waits until all its threads have stopped. */
     async function stopped(nth: number): Promise<number> {
       await until(() => workersOf(child.pid).length >= nth);
       const pid = workersOf(child.pid)[nth - 1] ?? 0;
       process.kill(pid, 'SIGSTOP');
+      const threads = () => readdirSync(`/proc/${pid}/task`).map((thread) => textOf(`/proc/${pid}/task/${thread}/stat`));
+      await until(() => threads().every((stat) => stat.split(') ').at(-1)?.startsWith('T')));
       return pid;
     }
 
@@ -95,10 +97,9 @@ describe('npm start', () => {
       const pid = await stopped(nth);
       const exit = once(child, 'exit');
       child.kill('SIGTERM');
-      // Waits until the signal is pending, which proves that the parent has sent it. A thread that was not stopped yet
-      // may already have received the signal.
-      await until(() => !existsSync(`/proc/${pid}`) || hasPending(pid, SIGTERM));
-      if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGCONT');
+      // A pending signal proves that the parent has sent it.
+      await until(() => hasPending(pid, SIGTERM));
+      process.kill(pid, 'SIGCONT');
       expect([await exit, said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
       expect(() => process.kill(pid, 0)).toThrow('ESRCH');
     });
