@@ -1,9 +1,8 @@
 /** Checks that records, blocks and files of the input do not contradict each other. */
 import type { LastRead } from '../contract/sources.ts';
 import { type BlockRange, blockRanges, isWithin } from '../duckdb/blockRanges.ts';
-import { readDoubles } from '../duckdb/columns.ts';
 import { GrowingTable } from '../duckdb/growingTable.ts';
-import { sortedRows } from '../duckdb/sortedRows.ts';
+import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, joinedText, literal, type Store, text } from '../duckdb/store.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
@@ -15,11 +14,12 @@ import type { KnownInput, Reading } from './rawSource.ts';
 /**
  * Columns of transactions. `first` is the index of the transaction's first record in its block, in served order.
  * `numbered` is the number of records with an event_index, and `event_bits` has a bit for each
- * of these indexes. `is_scattered` is true if records of other transactions are between the records of the transaction.
+ * of these indexes. `is_scattered` is true if records of other transactions are between the records of the transaction,
+ * and `is_double` if the block has another transaction with its tx_index.
  */
 const TRANSACTIONS = {
   ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR, first BIGINT'),
-  ...columns('records BIGINT, numbered BIGINT, is_scattered BOOLEAN, event_bits BIGINT'),
+  ...columns('records BIGINT, numbered BIGINT, is_scattered BOOLEAN, event_bits BIGINT, is_double BOOLEAN'),
 } as const;
 
 /** Records of the affected blocks (loadInput.ts). All records of a block come from one file. */
@@ -132,11 +132,12 @@ export async function listTransactions(
   for (const range of ranges) {
     // The last transaction of a block is served first.
     await transactions.add(`
-      SELECT *, (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT AS first FROM (
+      SELECT *, (sum(records) OVER places - records)::BIGINT AS first, coalesce(lead(tx_index) OVER places = tx_index, false) AS is_double FROM (
         SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
           max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
           bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
-        FROM ${kept} ${ranges.length > 1 ? `WHERE ${isWithin(range)}` : ''} GROUP BY block_height, tx_index, tx_id)`);
+        FROM ${kept} ${ranges.length > 1 ? `WHERE ${isWithin(range)}` : ''} GROUP BY block_height, tx_index, tx_id)
+      WINDOW places AS (PARTITION BY block_height ORDER BY tx_index DESC)`);
   }
   return { ranges, transactions };
 }
@@ -238,17 +239,18 @@ interface TransactionCheck {
   readonly suspects: string;
   /**
    * SQL of the columns of Found. `suspects` selects the rows of `transactions` that may have it, in a range of blocks, and
-   * `records` selects all records of the range.
+   * `all` selects all rows and all records of the range.
    */
-  readonly found: (suspects: string, records: string) => string;
+  readonly found: (suspects: string, all: Readonly<Record<'transactions' | 'records', string>>) => string;
   readonly say: (found: Found) => string;
 }
 
 const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
   {
-    suspects: 'true',
-    found: (suspects) =>
-      `SELECT block_height AS height, tx_index::VARCHAR AS what, min(tx_id) AS a, max(tx_id) AS b FROM ${suspects} GROUP BY block_height, tx_index HAVING count(*) > 1`,
+    suspects: 'is_double',
+    found: (suspects, { transactions }) =>
+      `SELECT block_height AS height, tx_index::VARCHAR AS what, min(tx_id) AS a, max(tx_id) AS b
+       FROM ${transactions} SEMI JOIN ${suspects} USING (block_height, tx_index) GROUP BY block_height, tx_index`,
     say: ({ height, what: place, a, b }) => `block ${height} has two transactions at tx_index ${place}: ${a} and ${b}`,
   },
   {
@@ -256,7 +258,7 @@ const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
     // event_index keep the order of the input, and may alternate with records of other transactions. So a transaction
     // counts as duplicated only if its records are not consecutive and the file has each of these records at least twice.
     suspects: 'numbered = 0 AND is_scattered',
-    found: (suspects, records) =>
+    found: (suspects, { records }) =>
       `SELECT height, what, min(times)::VARCHAR AS a, '' AS b FROM (
          SELECT block_height AS height, tx_id AS what, count(*) AS times FROM ${records} SEMI JOIN ${suspects} USING (block_height, tx_id)
          GROUP BY block_height, tx_id, ${joinedText(SERVED_COLUMNS)})
@@ -272,7 +274,7 @@ const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
   {
     // If the number of bits equals the number of records, no index repeats.
     suspects: 'numbered > 0 AND bit_count(event_bits) <> records',
-    found: (suspects, records) =>
+    found: (suspects, { records }) =>
       `SELECT block_height AS height, tx_id AS what, count(*)::VARCHAR AS a, event_index::VARCHAR AS b
        FROM ${records} SEMI JOIN ${suspects} USING (block_height, tx_index, tx_id)
        WHERE event_index IS NOT NULL GROUP BY block_height, tx_id, event_index HAVING count(*) > 1`,
@@ -291,38 +293,33 @@ export async function checkTransactions(reader: InputReader, kept: Kept, elsewhe
   await reportKnownElsewhere(elsewhere, reporting);
   for (const range of kept.ranges) {
     const transactions = `(FROM ${kept.transactions} WHERE ${isWithin(range)})`;
-    const records = `(FROM ${kept.kept} WHERE ${isWithin(range)})`;
+    const all = { transactions, records: `(FROM ${kept.kept} WHERE ${isWithin(range)})` };
     // Usually no transaction is suspect, so that one query is enough.
     const counts = TRANSACTION_CHECKS.map(({ suspects }, i) => `count(*) FILTER (${suspects}) AS "${i}"`);
     const found = await store.row(`SELECT ${counts} FROM ${transactions}`, Object.fromEntries(TRANSACTION_CHECKS.map((_, i) => [i, int])));
     for (const [i, { suspects, found: select, say }] of TRANSACTION_CHECKS.entries())
-      if ((found[i] ?? 0) > 0) await reportFound(select(`(FROM ${transactions} WHERE ${suspects})`, records), say, reporting);
+      if ((found[i] ?? 0) > 0) await reportFound(select(`(FROM ${transactions} WHERE ${suspects})`, all), say, reporting);
   }
   report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
 }
 
-/** SQL for the hash of a transaction's id as a DOUBLE, which is exact for 53 bits. */
-const ID_HASH = '(hash(tx_id) >> 11)::DOUBLE';
-/** Memory that DuckDB needs to sort a hash, in bytes. */
+/** SQL for the first 53 bits of the hash of a transaction's id. */
+const ID_HASH = '(hash(tx_id) >> 11)::BIGINT';
+/** Memory that DuckDB needs to group a hash, in bytes. */
 const HASH_BYTES = 64;
 /** Number of equal hashes after which the rest of the transactions is not compared. */
 const MOST_EQUAL = 100_000;
 
 /** Returns hashes of ids that several transactions have. In valid input, almost always none. */
 async function equalIds({ transactions, counts }: Kept, { limits, store }: Reading): Promise<number[]> {
-  const rows = `SELECT ${ID_HASH} AS id FROM ${transactions}`;
+  const hashes = { rows: `SELECT ${ID_HASH} AS id FROM ${transactions}`, most: `${counts.transactions}`, key: 'id', hashEnd: 2 ** 53 };
   const equal: number[] = [];
-  let last = -1;
-  for await (const chunk of sortedRows(
-    { rows, most: `${counts.transactions}`, key: 'id', hashEnd: 2 ** 53, within: '1', rowBytes: HASH_BYTES },
-    limits,
-    store,
-  )) {
-    for (const id of readDoubles(chunk, 0)) {
-      if (id === last && equal.at(-1) !== id) equal.push(id);
-      last = id;
-    }
-    if (equal.length > MOST_EQUAL) break;
+  for await (const part of rowParts({ ...hashes, rowBytes: HASH_BYTES }, limits, store)) {
+    const rows = await store.rows(`SELECT id FROM (${part}) GROUP BY id HAVING count(*) > 1 LIMIT ${MOST_EQUAL - equal.length}`, {
+      id: int,
+    });
+    for (const { id } of rows) equal.push(id);
+    if (equal.length === MOST_EQUAL) break;
   }
   return equal;
 }
@@ -341,7 +338,7 @@ async function reportTwoPlaces(hashes: readonly number[], { transactions }: Kept
   if (hashes.length === 0) return;
   const rows = await store.rows(
     `SELECT tx_id, min(block_height) AS height, max(block_height) AS last, min(tx_index) AS place, max(tx_index) AS last_place, count(*) OVER () AS "all"
-     FROM ${transactions} WHERE ${ID_HASH} IN (SELECT unnest([${hashes.join(', ')}]::DOUBLE[]))
+     FROM ${transactions} WHERE ${ID_HASH} IN (SELECT unnest([${hashes.join(', ')}]::BIGINT[]))
      GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id LIMIT ${Math.max(report.room, 1)}`,
     { tx_id: text, height: int, last: int, place: int, last_place: int, all: int },
   );
