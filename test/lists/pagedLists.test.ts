@@ -80,19 +80,29 @@ describe('lists in documents', () => {
 
   it('are read as written, in any number of levels, wherever a window begins', async () => {
     const sizes = fc.array(fc.oneof(fc.nat(3), fc.nat(3 * PAGE), fc.nat(200)), { minLength: 1, maxLength: 12 });
+    // Numbers of one digit to 16.
+    const bases = fc.constantFrom(0, 95, 1e9 - 1050, 2 ** 31 - 50, 1e10 - 7, Number.MAX_SAFE_INTEGER - 3000);
     await fc.assert(
-      fc.asyncProperty(fc.array(sizes, { minLength: 1, maxLength: 3 }), fc.nat(250), fc.nat(20), async (made, offset, count) => {
-        const { put, open } = memory();
-        const written = await Promise.all(made.map((one, i) => levelOf(one, 1000 * i, put)));
-        const { levels, archive } = await open(written.filter((level) => level !== undefined));
-        for (const list of [0, 1, 11]) {
-          const expected = made.flatMap((one, i) => Array.from({ length: one[list] ?? 0 }, (_, entry) => `${1000 * i + entry}.${list}.1`));
-          const found = await findPagedList(archive, levels, keyOf(list), offset, (values) => values);
-          expect(found.total).toBe(expected.length);
-          const [from, to] = [Math.min(offset, expected.length), Math.min(offset + count, expected.length)];
-          expect(await found.read(from, to)).toEqual(expected.slice(from, to));
-        }
-      }),
+      fc.asyncProperty(
+        fc.array(sizes, { minLength: 1, maxLength: 3 }),
+        bases,
+        fc.nat(250),
+        fc.nat(20),
+        async (made, base, offset, count) => {
+          const { put, open } = memory();
+          const written = await Promise.all(made.map((one, i) => levelOf(one, base + 1000 * i, put)));
+          const { levels, archive } = await open(written.filter((level) => level !== undefined));
+          for (const list of [0, 1, 11]) {
+            const expected = made.flatMap((one, i) =>
+              Array.from({ length: one[list] ?? 0 }, (_, entry) => `${base + 1000 * i + entry}.${list}.1`),
+            );
+            const found = await findPagedList(archive, levels, keyOf(list), offset, (values) => values);
+            expect(found.total).toBe(expected.length);
+            const [from, to] = [Math.min(offset, expected.length), Math.min(offset + count, expected.length)];
+            expect(await found.read(from, to)).toEqual(expected.slice(from, to));
+          }
+        },
+      ),
       { numRuns: 60 },
     );
   });

@@ -10,6 +10,9 @@ const [TAB, LINE_FEED, POINT, ZERO] = [9, 10, 46, 48];
 /** Number of bytes after which complete lists go to the DocumentWriter, and of bytes of a number and its separator. */
 const [ENOUGH, NUMBER] = [1 << 15, 17];
 
+/** A number of 9 digits, below 2^31. */
+const [SMALL, SMALL_DIGITS] = [1e9, 9];
+
 /** Adds lists to a level, ascending by key. `page` is the maximum number of entries in a document. */
 export class PagedLists {
   /** Complete lists without pages, and then the current document. */
@@ -48,18 +51,28 @@ export class PagedLists {
   /** Adds a non-negative integer to the entry, and a point after it unless it is the `last` number of the entry. */
   number(value: number, isLast: boolean): void {
     this.#reserve(NUMBER);
-    let digits = 1;
-    for (let power = 10; power <= value; power *= 10) digits += 1;
-    this.#end += digits;
-    for (let [at, left] = [this.#end - 1, value]; digits > 0; digits -= 1) {
-      const rest = Math.floor(left / 10);
-      this.#bytes[at] = ZERO + (left - 10 * rest);
-      left = rest;
-      at -= 1;
+    if (value < SMALL) this.#digits(value, 1);
+    else {
+      const upper = Math.floor(value / SMALL);
+      this.#digits(upper, 1);
+      this.#digits(value - SMALL * upper, SMALL_DIGITS);
     }
     if (isLast) return;
     this.#bytes[this.#end] = POINT;
     this.#end += 1;
+  }
+
+  /** Adds at least `least` digits of an integer below SMALL, for which integer arithmetic is enough. */
+  #digits(value: number, least: number): void {
+    let digits = least;
+    for (let power = 10 ** least; power <= value; power *= 10) digits += 1;
+    this.#end += digits;
+    for (let [at, left] = [this.#end - 1, value | 0]; digits > 0; digits -= 1) {
+      const rest = (left / 10) | 0;
+      this.#bytes[at] = ZERO + left - 10 * rest;
+      left = rest;
+      at -= 1;
+    }
   }
 
   /** Adds an ASCII text as an entry. */
