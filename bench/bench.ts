@@ -13,7 +13,6 @@ import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { LAYOUTS, type Layout } from '../src/pages/mirrorOptions.ts';
-import { type AnswerCost, measureAnswers } from './answers.ts';
 import { measureFullSize, type RunCommand } from './fullSize.ts';
 import { FORMS, type Form, type Generated, generate, SHAPES } from './generate.ts';
 
@@ -25,7 +24,6 @@ export const BENCH_COMMAND: Command = {
     { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files or archive, as for the build.' },
     { name: 'shape', value: 'NAME', byDefault: 'random', about: 'random: no value repeats; real: as in real blocks.' },
     { name: 'forms', value: 'LIST', byDefault: 'parquet,ndjson', about: 'Input formats.' },
-    { name: 'requests', value: 'N', byDefault: '2000', about: 'Timed requests of each kind.' },
     { name: 'no-floor', about: 'Omits the floor, which needs the same disk space again.' },
     { name: 'runs', value: 'N', byDefault: '5', about: 'Number of runs.' },
     { name: 'dir', value: 'DIR', byDefault: 'the temporary folder', about: 'Working folder; its file system is measured.' },
@@ -71,7 +69,6 @@ export async function bench(flags: Flags, log: Log): Promise<void> {
   const records = flags.integer('records', isFull ? 200_000_000 : 100_000, 20_000, 1_000_000_000);
   const runs = flags.integer('runs', 5, 1, 100);
   const layout = flags.choice('layout', LAYOUTS);
-  const requests = flags.integer('requests', 2000, 1, 1_000_000);
   const forms = formsOf(flags.one('forms') ?? FORMS.join());
   const parent = flags.one('dir') ?? tmpdir();
   mkdirSync(parent, { recursive: true });
@@ -88,12 +85,11 @@ export async function bench(flags: Flags, log: Log): Promise<void> {
     log.info('generated', `${count(data.records)} records of ${count(data.transactions)} transactions in ${data.blocks} blocks.`, {
       ...data,
     });
-    const results: Results = { builds: new Map(), floors: [], answers: [] };
+    const results: Results = { builds: new Map(), floors: [] };
     for (let i = 0; i < runs; i += 1) {
       for (const form of forms) {
         const work = join(folder, `${form}-${i}`);
         await buildAll(data, join(folder, 'data', form), form, work, layout, flags, memoryLimit, results);
-        if (i === 0 && form === forms[0]) results.answers.push(...(await measureAnswers(join(work, 'out'), requests)));
         if (isMemory) rmSync(work, { recursive: true });
       }
       log.info('run', `Run ${i + 1} of ${runs} is done.`, { run: i + 1, runs });
@@ -116,7 +112,6 @@ interface Results {
   /** Runs, grouped by input format and step. */
   readonly builds: Map<string, Run[]>;
   readonly floors: Floor[];
-  readonly answers: AnswerCost[];
 }
 
 /**
@@ -213,14 +208,9 @@ const show = ({ median, min, max }: Spread, digits: number): string =>
  * Prints median / min / max of all results. A ratio is computed within one run, because the load of the machine varies
  * from run to run.
  */
-function report({ builds, floors, answers }: Results, log: Log): void {
+function report({ builds, floors }: Results, log: Log): void {
   if (floors.length > 0) reportFloors(floors, log);
   for (const [name, runs] of builds) reportBuilds(name, runs, floors, log);
-  for (const cost of answers) {
-    const { kind, p50, p99, max, reads, rounds, bytes } = cost;
-    const read = `reads ${reads.join(' / ')}, rounds ${rounds.join(' / ')}, bytes ${bytes.map(count).join(' / ')}`;
-    log.info('answer', `${kind}: CPU ms p50 ${p50}, p99 ${p99}, worst ${max}; median / most ${read}`, { ...cost });
-  }
 }
 
 function reportFloors(floors: readonly Floor[], log: Log): void {
