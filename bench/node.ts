@@ -3,7 +3,6 @@
  * files. Measures the pull of all history. Then measures new blocks and reorganisations while the pull
  * follows the node. nginx, which serves the files, runs on this machine and shares its cores.
  */
-import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +12,7 @@ import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { STATE_FOLDER } from '../src/pull/pulledFiles.ts';
 import { filesBelow } from '../test/support/build.ts';
-import { ROOT, runProcess, start } from '../test/support/cli.ts';
+import { endOf, ROOT, runProcess, start } from '../test/support/cli.ts';
 import { startServer } from '../test/support/server.ts';
 import { cpuSecondsOf, ownCpuSeconds } from './load/processes.ts';
 import { BASE, makeChain } from './nodeChain.ts';
@@ -267,9 +266,8 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
     }
   } finally {
     await server.close();
-    const exit = once(follower, 'exit');
     follower.kill('SIGTERM');
-    if (follower.exitCode === null) await exit;
+    await endOf(follower);
   }
 }
 

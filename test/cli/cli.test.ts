@@ -3,7 +3,6 @@
  * every flag.
  */
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -24,7 +23,7 @@ import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
 import { REHEARSAL_COMMAND } from '../rehearsal/rehearsal.ts';
 import { filesBelow, temporaryFolder, tree, writeFiles } from '../support/build.ts';
-import { ROOT, run, runProcess, start } from '../support/cli.ts';
+import { endOf, portOf, ROOT, run, runProcess, start, untilSaid } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
 
@@ -212,12 +211,11 @@ describe('npm start', () => {
     const work = workFolder();
     await run('build', [], work);
     const child = start('serve', ['--port', '0'], work);
-    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    const port = Number(/^Serving dist on http:\/\/127\.0\.0\.1:(\d+) \(press Ctrl-C to stop\)\.\n$/.exec(line.toString())?.[1]);
-    const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity');
+    const [, port] = await untilSaid(child, /^Serving dist on http:\/\/127\.0\.0\.1:(\d+) \(press Ctrl-C to stop\)\.\n$/);
+    const answer = await sendTo(Number(port))('GET', '/runes/v1/blocks/5/activity');
     expect(JSON.parse(answer.body)).toMatchObject({ total: 1 });
     child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(await endOf(child)).toEqual([0, null]);
   });
 
   it.each(['1', '2'])('names the missing build, with --workers %s', async (workers) => {
@@ -246,11 +244,10 @@ describe('npm start', () => {
     const work = workFolder();
     await run('build', [], work);
     const child = start('serve', ['--port', '0'], work);
-    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    const port = /:(\d+) /.exec(line.toString())?.[1] ?? '';
-    const { code, stderr } = await runProcess('serve', ['--port', port], work);
+    const port = await portOf(child);
+    const { code, stderr } = await runProcess('serve', ['--port', String(port)], work);
     child.kill('SIGTERM');
-    await once(child, 'exit');
+    await endOf(child);
     expect([code, stderr.split('\n')[0]]).toEqual([1, `Error: port ${port} of 127.0.0.1 is already in use; choose another with --port`]);
   });
 });

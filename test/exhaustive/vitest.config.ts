@@ -1,6 +1,6 @@
 import { env } from 'node:process';
 import { TINY } from '../support/limits.ts';
-import { tier } from '../support/tier.ts';
+import { SETUP, tier } from '../support/tier.ts';
 
 /** Number of parallel workers. CI has two cores, but a file waits for its processes and servers half of its time. */
 const WORKERS = 3;
@@ -14,7 +14,7 @@ const { reporters, sequence, ...alone } = test ?? {};
  * the folder `alone` count the open files and the memory of processes, and need a machine on which nothing else runs.
  * They run the checkout.
  */
-const setupFiles = ['test/support/seed.ts', 'test/support/useBundles.ts'];
+const setupFiles = [...SETUP, 'test/support/useBundles.ts'];
 const shared = { ...alone, globalSetup: ['test/support/globalSetup.ts', 'test/support/bundles.ts'], setupFiles };
 
 export default {

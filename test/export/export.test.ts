@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { decimal } from '../rehearsal/model/model.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
-import { run, start } from '../support/cli.ts';
+import { endOf, run, start } from '../support/cli.ts';
 import { limitsWith } from '../support/limits.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { airdrop, extendedBy, modelOf } from '../support/outputStates.ts';
@@ -248,10 +248,9 @@ it('removes its file when it is stopped', { timeout: 60_000 }, async () => {
       return true;
     };
     const child = start('export', ['activity', WIDEST.id, '--mirror', plain.base], folder);
-    const ended = new Promise<number | null>((resolve) => child.on('exit', (code) => resolve(code)));
-    await waiting;
+    await Promise.race([waiting, endOf(child)]);
     child.kill('SIGTERM');
-    expect(await ended).toBe(130);
+    expect(await endOf(child)).toEqual([130, null]);
     expect(existsSync(folder) && readdirSync(folder)).toEqual([]);
   } finally {
     await plain.close();

@@ -3,11 +3,11 @@
  * the same request, or be an error. A client would read any other answer as data.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { request } from 'node:http';
 import { expect } from 'vitest';
 import { errorResponse } from '../../src/contract/schemas.ts';
 import { CASES, checkCase } from '../support/cases.ts';
+import { endOf, hasEnded, saidBy } from '../support/cli.ts';
 import { freePort } from '../support/ports.ts';
 import { type Answer, type Host, type LocalHost, sendTo } from '../support/server.ts';
 import { until } from '../support/until.ts';
@@ -142,16 +142,10 @@ export async function startProgram(callFor: (port: number) => ProgramCall): Prom
 
 async function startOnce({ program, args, env = {} }: ProgramCall, port: number): Promise<LocalHost> {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], ...env } });
-  let log = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      log += chunk.toString('utf8');
-    });
-  }
-  const ended = once(child, 'exit');
+  const said = saidBy(child);
   const send = sendTo(port);
   await until(() => {
-    if (child.exitCode !== null || child.signalCode !== null) throw new EndedError(`${program} ended: ${log}`);
+    if (hasEnded(child)) throw new EndedError(`${program} ended: ${said.stdout}${said.stderr}`);
     return send('GET', '/').then(
       () => true,
       () => false,
@@ -162,7 +156,7 @@ async function startOnce({ program, args, env = {} }: ProgramCall, port: number)
     send,
     close: async () => {
       child.kill('SIGTERM');
-      await ended;
+      await endOf(child);
     },
   };
 }

@@ -130,8 +130,8 @@ function poll(allowed: readonly (readonly string[])[]): { turn(): Promise<void>;
   // Errors are reported by stop().
   for (const one of work) one.catch(() => {});
   return {
-    /** Resolves after the next answer. */
-    turn: () => new Promise((resolve) => waiting.push(resolve)),
+    /** Resolves after the next answer, or if there are no more because a reader failed or was stopped. */
+    turn: () => Promise.race([new Promise<void>((resolve) => waiting.push(resolve)), ...work.map((one) => one.catch(() => {}))]),
     stop: async () => {
       isStopped = true;
       await Promise.all(work);
@@ -551,8 +551,9 @@ describe('an upload that fails', () => {
       if (method === 'PUT') await held;
       return undefined;
     };
-    const first = finished(start(dist, { UPLOAD: 'all' }));
-    await until(() => s3.requests.some((line) => line.startsWith('PUT ')));
+    const child = start(dist, { UPLOAD: 'all' });
+    const first = finished(child);
+    await until(() => s3.requests.some((line) => line.startsWith('PUT ')), child);
     expect(await failure([REMOTE, dist, `${dist}.cache`])).toContain('another upload');
     release();
     expect((await first).code).toBe(0);

@@ -1,6 +1,5 @@
 /** Tests the pull command: flags, output, signals, locks and full disks. */
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,7 +7,7 @@ import { Flags } from '../../src/cli/flags.ts';
 import { CliError } from '../../src/errors.ts';
 import { PULL_COMMAND, runPull } from '../../src/pull/pullCommand.ts';
 import { RecordingLog, temporaryFolder, tree, writeFiles } from '../support/build.ts';
-import { run, runProcess, start } from '../support/cli.ts';
+import { endOf, run, runProcess, start } from '../support/cli.ts';
 import { mountDisk } from '../support/disk.ts';
 import { failedPull, PullClock, testPull } from '../support/pull.ts';
 import { host, TIP, to, useMirror } from '../support/rowsMirror.ts';
@@ -110,7 +109,7 @@ describe('npm run pull', () => {
       if (host.asked.length === 15) child.kill('SIGINT');
       return host.asked.length >= 15 ? { kind: 'silence' } : undefined;
     };
-    const [code] = await once(child, 'exit');
+    const [code] = await endOf(child);
     expect([code, error]).toEqual([130, 'Error: stopped; fetched blocks are kept, and the same command continues from here\n']);
     host.fault = () => undefined;
     const fetched = new Set(host.asked.slice(0, 10).filter((path) => /^rows\/[0-9]/.test(path)));
@@ -132,7 +131,7 @@ describe('npm run pull', () => {
       };
     });
     const first = failedPull(host.base, to, { signal: stopping.signal });
-    await asked;
+    await Promise.race([asked, first]);
     const { code, stderr } = await runProcess('pull', flags(), work);
     expect([code, stderr]).toEqual([
       3,

@@ -4,7 +4,6 @@
  * and kills commands at random moments. An independent model (model/) gives the expected answers.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +19,7 @@ import { CliError, EXIT } from '../../src/errors.ts';
 import type { Limits } from '../../src/limits.ts';
 import { commitIndex, moveIn, placeFile, readIndex } from '../../src/rows/rowsFolder.ts';
 import { contentOf, copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
-import { ROOT } from '../support/cli.ts';
+import { endOf, hasEnded, portOf, ROOT } from '../support/cli.ts';
 import { TINY } from '../support/limits.ts';
 import { sendTo } from '../support/server.ts';
 import { ChainMaker, MAINNET, ROWS_PER_BLOCK } from './chain.ts';
@@ -209,7 +208,8 @@ class Rehearsal {
 
   async close(): Promise<void> {
     await this.#follower?.kill(true);
-    if (this.#node) await ended(this.#node.child, 'SIGKILL');
+    this.#node?.child.kill('SIGKILL');
+    if (this.#node) await endOf(this.#node.child);
     this.#writer.close();
     this.#rows.close();
   }
@@ -304,10 +304,7 @@ class Rehearsal {
       JSON.stringify({ network: 'regtest' }),
     ];
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: ROOT });
-    const failed = once(child, 'close').then(() => Promise.reject(new CliError('the simulated node ended', EXIT.buildFailed)));
-    failed.catch(() => undefined);
-    const [line] = (await Promise.race([once(child.stdout, 'data'), failed])) as [Buffer];
-    this.#node = { child, url: line.toString().trim() };
+    this.#node = { child, url: `http://127.0.0.1:${await portOf(child)}` };
     this.#show();
     return this.#node;
   }
@@ -384,9 +381,7 @@ class Rehearsal {
   async #serve(requests: number, seed: number): Promise<void> {
     const child = this.#start('serve', ['--dir', this.#paths.out, '--port', '0', '--log', 'json']);
     try {
-      const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-      const port = Number(/127\.0\.0\.1:([0-9]+)/.exec(line.toString())?.[1]);
-      const send = sendTo(port);
+      const send = sendTo(await portOf(child));
       const compared = this.#comparedWith({ get: (target) => send('GET', target) });
       const watch = new MemoryWatch(() => [child.pid ?? 0]);
       const begin = performance.now();
@@ -399,7 +394,8 @@ class Rehearsal {
         what: `${thousands(requests)} requests`,
       });
     } finally {
-      await ended(child, 'SIGKILL');
+      child.kill('SIGKILL');
+      await endOf(child);
     }
   }
 
@@ -513,12 +509,10 @@ class Rehearsal {
 /** A pull that follows the node. */
 class Follower {
   readonly #child: ChildProcess;
-  readonly #ended: Promise<unknown>;
   said = '';
 
   constructor(child: ChildProcess) {
     this.#child = child;
-    this.#ended = once(child, 'exit');
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (text: Buffer) => {
         this.said = (this.said + text.toString()).slice(-10_000);
@@ -531,7 +525,7 @@ class Follower {
   }
 
   get isRunning(): boolean {
-    return this.#child.exitCode === null && this.#child.signalCode === null;
+    return !hasEnded(this.#child);
   }
 
   /** Kills the pull. If `builds` is true, also kills the build that it has started, as when a container ends. */
@@ -539,13 +533,13 @@ class Follower {
     const children = builds ? childrenOf(this.pid) : [];
     this.#child.kill('SIGKILL');
     for (const pid of children) killed(pid);
-    if (this.isRunning) await this.#ended;
+    await endOf(this.#child);
   }
 
   /** Asks the pull to end. Throws a CliError if it fails. A pull that has just started may end without a message. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM');
-    if (this.isRunning) await this.#ended;
+    await endOf(this.#child);
     const isAtStart = this.#child.signalCode === 'SIGTERM' && this.said === '';
     if (!isAtStart && this.#child.exitCode !== 0 && this.#child.exitCode !== EXIT.interrupted)
       throw new CliError(`the pull that follows the node ended with exit code ${this.#child.exitCode}`, EXIT.buildFailed, [this.said]);
@@ -568,13 +562,6 @@ function killed(pid: number): void {
   } catch {
     // The process has already ended.
   }
-}
-
-async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exit = once(child, 'exit');
-  child.kill(signal);
-  await exit;
 }
 
 /** Returns the height of the last block that the build has read, or undefined if there is no finished build. */

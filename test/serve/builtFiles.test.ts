@@ -2,7 +2,9 @@
  * Tests how the local server sends files of a build. An answer has one version of the file, even if the file changes
  * meanwhile.
  */
+
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -128,9 +130,9 @@ describe('a large file', () => {
     writeFileSync(large, content(8_000_000, 'x'));
     const server = await startServer(dist);
     const socket = openSocket(server.port, 'GET /large.json HTTP/1.1\r\nhost: a\r\n\r\n');
-    await new Promise((resolve) => socket.once('data', resolve));
-    socket.pause();
     const answer = untilClosed(socket);
+    await Promise.race([once(socket, 'data'), answer]);
+    socket.pause();
     await new Promise((resolve) => socket.write('nonsense\r\n\r\n', resolve));
     // The server has read the nonsense when it has answered later requests.
     for (let i = 0; i < 3; i += 1) await server.send('GET', '/runes/v1/');

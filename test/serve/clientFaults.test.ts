@@ -392,7 +392,7 @@ describe('an abort signal', () => {
     const { arrived, release } = hold(path);
     const [aborter, reason] = [new AbortController(), new Error('the user went elsewhere')];
     const answer = new client.Mirror(host.base).activity({ block: 2000007, signal: aborter.signal });
-    await arrived;
+    await Promise.race([arrived, answer]);
     aborter.abort(reason);
     await expect(answer).rejects.toBe(reason);
     release();

@@ -1,5 +1,5 @@
 /** Tests the recipes of hosting/own-server. test/hosts/docker.test.ts builds and runs the image. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { parseSettings } from '../../src/cli/settingsFile.ts';
 import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
-import { ROOT } from '../support/cli.ts';
+import { endOf, portOf, ROOT } from '../support/cli.ts';
 import { sendTo } from '../support/server.ts';
 
 const FOLDER = join(ROOT, 'hosting/own-server');
@@ -40,19 +40,7 @@ async function checkCommand([program = '', ...args]: readonly string[], cwd: str
   } finally {
     child.kill('SIGTERM');
   }
-  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
-}
-
-function portOf(child: ChildProcess): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let output = '';
-    child.once('close', () => reject(new Error(`the server ended: ${output}`)));
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-      const port = /http:\/\/127\.0\.0\.1:([0-9]+) /.exec(output)?.[1];
-      if (port !== undefined) resolve(Number(port));
-    });
-  });
+  expect(await endOf(child)).toEqual([0, null]);
 }
 
 it('the systemd unit starts a server', async () => {

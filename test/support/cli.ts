@@ -1,5 +1,6 @@
 /** Runs the commands as a user does. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 
 export const ROOT = new URL('../../', import.meta.url).pathname;
@@ -52,6 +53,32 @@ export function saidBy(child: ChildProcess): { stdout: string; stderr: string } 
       said[name] += text;
     });
   return said;
+}
+
+/** Waits until a process says what the pattern matches. Rejects with all that it said if it ends before. */
+export function untilSaid(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+  const said = saidBy(child);
+  return new Promise((resolve, reject) => {
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name]?.on('data', () => {
+        const found = pattern.exec(said[name]);
+        if (found !== null) resolve(found);
+      });
+    child.on('error', reject).on('close', (code, signal) => {
+      reject(new Error(`the process ended (${signal ?? code}) and did not say ${pattern}: ${said.stdout}${said.stderr}`));
+    });
+  });
+}
+
+/** Waits until a server says its address, and returns the port. */
+export const portOf = async (child: ChildProcess): Promise<number> => Number((await untilSaid(child, /127\.0\.0\.1:(\d+)\D/))[1]);
+
+export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
+
+/** Waits until a process has ended, also if that was before, and returns its exit code and the signal that ended it. */
+export async function endOf(child: ChildProcess): Promise<[code: number | null, signal: NodeJS.Signals | null]> {
+  if (!hasEnded(child)) await once(child, 'exit');
+  return [child.exitCode, child.signalCode];
 }
 
 /** Waits for the end of a process. */

@@ -3,14 +3,13 @@
  * headers of Core's REST interface, and faults on demand.
  */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { type Block, readBlock } from '../../src/runes/parseBlock.ts';
-import { ROOT } from './cli.ts';
+import { endOf, portOf, ROOT } from './cli.ts';
 import { hash256, sealed } from './memoryLedger.ts';
 import { blockBytes, compact, type Transaction } from './runeBlocks.ts';
 
@@ -433,17 +432,14 @@ export interface NodeProcess {
 export async function startNodeProcess(source: string, options: Omit<FakeNodeOptions, 'outputs'> = {}): Promise<NodeProcess> {
   const args = ['--import', 'tsx', join(ROOT, 'test/support/fakeNodeProcess.ts'), source, JSON.stringify(options)];
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  const ended = once(child, 'close');
-  const failed = ended.then(([code, signal]) => Promise.reject(new Error(`the node ended (${signal ?? code})`)));
-  failed.catch(() => undefined);
-  const [line] = (await Promise.race([once(child.stdout, 'data'), failed])) as [Buffer];
+  const port = await portOf(child);
   return {
-    url: line.toString().trim(),
+    url: `http://127.0.0.1:${port}`,
     pid: child.pid ?? 0,
     tell: (text) => void child.stdin.write(`${text}\n`),
     stop: async () => {
       child.kill('SIGKILL');
-      await ended;
+      await endOf(child);
     },
   };
 }

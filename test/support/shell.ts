@@ -3,10 +3,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { temporaryFolder } from './build.ts';
 import { ROOT } from './cli.ts';
 import { freePort } from './ports.ts';
+import { until } from './until.ts';
 
 /** The default address of `npm start`, which the documents use. */
 const ADDRESS = '127.0.0.1:3000';
@@ -109,7 +109,7 @@ export class ProjectCopy {
     const list = join(this.#folder, 'servers');
     const groups = existsSync(list) ? readFileSync(list, 'utf8').trim().split('\n').map(Number) : [];
     for (const group of groups) {
-      while (terminate(group)) await wait(50);
+      await until(() => !terminate(group));
     }
     renameSync(this.#folder, join(temporaryFolder(), 'project'));
   }

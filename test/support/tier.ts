@@ -7,6 +7,9 @@ import type { ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type Reporter, type TestModule, type TestSpecification } from 'vitest/node';
 import { Report } from './report.ts';
 
+/** Setup of the test files of all tiers. */
+export const SETUP = ['test/support/seed.ts', 'test/support/syncProcesses.ts'];
+
 /** Number of files to list at the end. */
 const SLOWEST = 10;
 
@@ -42,7 +45,7 @@ export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUs
     test: {
       include: [include],
       globalSetup: ['test/support/globalSetup.ts', ...globalSetup],
-      setupFiles: ['test/support/seed.ts'],
+      setupFiles: SETUP,
       reporters: ['default', new Slowest(), ...(env['REPORT'] ? [new Report(env['REPORT'])] : [])],
       testTimeout: 120_000,
       hookTimeout: 600_000,

@@ -1,12 +1,11 @@
 /** Tests `npm start -- --workers`: it starts several processes, restarts them and ends them. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../support/build.ts';
-import { ROOT, run, saidBy, start } from '../../support/cli.ts';
+import { endOf, portOf, ROOT, run, saidBy, start, untilSaid } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { sendTo } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
@@ -53,22 +52,21 @@ describe('npm start', () => {
     const work = workFolder();
     await run('build', [], work);
     const child = start('serve', ['--port', '0', '--workers', '2', '--no-compression'], work);
-    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    const port = Number(/:(\d+) \(press Ctrl-C/.exec(line.toString())?.[1]);
+    const port = await portOf(child);
     const workers = () => workersOf(child.pid);
     const before = workers();
     expect(before).toHaveLength(2);
-    const killed = once(child.stderr ?? child, 'data');
+    const killed = untilSaid(child, /^Note: .*\n/);
     process.kill(before[0] ?? 0, 'SIGKILL');
-    expect(String((await killed)[0])).toBe(`Note: worker process ${before[0]} ended (SIGKILL); starting another\n`);
-    await until(() => workers().length === 2 && !workers().includes(before[0] ?? 0));
+    expect((await killed)[0]).toBe(`Note: worker process ${before[0]} ended (SIGKILL); starting another\n`);
+    await until(() => workers().length === 2 && !workers().includes(before[0] ?? 0), child);
     for (let i = 0; i < 4; i += 1) {
       const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity', { 'accept-encoding': 'gzip' });
       expect([answer.status, answer.headers.vary]).toEqual([200, undefined]);
     }
     const after = workers();
     child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(await endOf(child)).toEqual([0, null]);
     for (const pid of after) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 
@@ -85,29 +83,28 @@ describe('npm start', () => {
 
     /** Waits for the nth worker that starts, stops it immediately with SIGSTOP, and waits until all its threads have stopped. */
     async function stopped(nth: number): Promise<number> {
-      await until(() => workersOf(child.pid).length >= nth);
+      await until(() => workersOf(child.pid).length >= nth, child);
       const pid = workersOf(child.pid)[nth - 1] ?? 0;
       process.kill(pid, 'SIGSTOP');
       const threads = () => readdirSync(`/proc/${pid}/task`).map((thread) => textOf(`/proc/${pid}/task/${thread}/stat`));
-      await until(() => threads().every((stat) => stat.split(') ').at(-1)?.startsWith('T')));
+      await until(() => threads().every((stat) => stat.split(') ').at(-1)?.startsWith('T')), child);
       return pid;
     }
 
     it.each([1, 2])('ends on SIGTERM, though the worker numbered %s has not started', async (nth) => {
       const pid = await stopped(nth);
-      const exit = once(child, 'exit');
       child.kill('SIGTERM');
       // A pending signal proves that the parent has sent it.
-      await until(() => hasPending(pid, SIGTERM));
+      await until(() => hasPending(pid, SIGTERM), child);
       process.kill(pid, 'SIGCONT');
-      expect([await exit, said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
+      expect([await endOf(child), said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
       expect(() => process.kill(pid, 0)).toThrow('ESRCH');
     });
 
     it.each([1, 2])('replaces the worker numbered %s when it is killed, and says when all workers serve', async (nth) => {
       const pid = await stopped(nth);
       process.kill(pid, 'SIGKILL');
-      await until(() => said.stdout.includes('\n'));
+      await until(() => said.stdout.includes('\n'), child);
       expect(said).toEqual({
         stdout: expect.stringMatching(/^Serving dist on http:\/\/127\.0\.0\.1:\d+ \(press Ctrl-C to stop\)\.\n$/),
         stderr: `Note: worker process ${pid} ended (SIGKILL); starting another\n`,
@@ -116,7 +113,7 @@ describe('npm start', () => {
       const port = Number(/:(\d+) /.exec(said.stdout)?.[1]);
       expect((await sendTo(port)('GET', '/runes/v1/blocks/5/activity')).status).toBe(200);
       child.kill('SIGTERM');
-      expect(await once(child, 'exit')).toEqual([0, null]);
+      expect(await endOf(child)).toEqual([0, null]);
     });
   });
 
@@ -127,9 +124,8 @@ describe('npm start', () => {
     for (const name of ['scripts', 'src', 'package.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
     const child = spawn(process.execPath, [join(copy, 'scripts/run.cjs'), 'serve', '--port', '0', '--workers', '2'], { cwd: work });
-    const exit = once(child, 'exit');
-    const line = await Promise.race([once(child.stdout, 'data'), exit]);
+    await untilSaid(child, /^Serving dist on /);
     child.kill('SIGTERM');
-    expect([String(line), await exit]).toEqual([expect.stringMatching(/^Serving dist on /), [0, null]]);
+    expect(await endOf(child)).toEqual([0, null]);
   });
 });

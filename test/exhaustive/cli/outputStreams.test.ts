@@ -1,11 +1,10 @@
 /** Tests builds whose standard output is closed or cannot be written. */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeFiles } from '../../support/build.ts';
-import { finished, ROOT, run, start } from '../../support/cli.ts';
+import { endOf, finished, ROOT, run, start } from '../../support/cli.ts';
 import { ndjson, record } from '../../support/records.ts';
 
 /** Returns a folder with one valid input file. */
@@ -21,7 +20,7 @@ describe('npm run build', () => {
     const child = start('build', ['--input', 'input'], work);
     child.stdout?.destroy();
     child.stderr?.destroy();
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(await endOf(child)).toEqual([0, null]);
     expect((await run('verify', [], work)).code).toBe(0);
   });
 

@@ -3,7 +3,6 @@
  * and lose no data.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +13,7 @@ import { LockedError } from '../../../src/errors.ts';
 import { claimOutput, inspectOutput, LOCK, releaseOutput } from '../../../src/output/outputFolder.ts';
 import { failedBuild, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
-import { ROOT, runProcess } from '../../support/cli.ts';
+import { endOf, ROOT, runProcess, untilSaid } from '../../support/cli.ts';
 import { mountDisk } from '../../support/disk.ts';
 import { ndjson, record } from '../../support/records.ts';
 
@@ -23,11 +22,11 @@ async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
   const code = `const { DuckDBInstance } = require('@duckdb/node-api');
     DuckDBInstance.create(process.argv[1]).then(() => console.log('held')); setInterval(() => undefined, 1000);`;
   const child = spawn(process.execPath, ['-e', code, path], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
+  await untilSaid(child, /held/);
   return {
     release: () => {
       child.kill('SIGKILL');
-      return once(child, 'exit');
+      return endOf(child);
     },
   };
 }

@@ -3,7 +3,6 @@
  * module.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../../../src/contract/schemas.ts';
 import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
-import { finished, ROOT } from '../../support/cli.ts';
+import { endOf, finished, portOf, ROOT } from '../../support/cli.ts';
 import { codeBlocksOf } from '../../support/pages.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { sendTo } from '../../support/server.ts';
@@ -46,12 +45,9 @@ const mirror = (args: readonly string[], folder = work) => finished(startCommand
 /** Serves a build of the work folder, and passes the port to `use`. */
 async function whileServed(args: readonly string[], use: (port: number) => Promise<void>): Promise<void> {
   const child = startCommand(['serve', '--port', '0', ...args]);
-  const ended = once(child, 'exit').then((reason) => Promise.reject(new Error(`the server ended with ${reason}: ${child.stderr?.read()}`)));
-  const [line] = (await Promise.race([once(child.stdout ?? child, 'data'), ended])) as [Buffer];
-  ended.catch(() => undefined);
-  await use(Number(/:(\d+) \(/.exec(line.toString())?.[1]));
+  await use(await portOf(child));
   child.kill('SIGTERM');
-  expect(await once(child, 'exit')).toEqual([0, null]);
+  expect(await endOf(child)).toEqual([0, null]);
 }
 
 describe.sequential('the package of the program', () => {
@@ -177,9 +173,7 @@ describe.sequential('the package of the program', () => {
       if (version === others.at(-1)) expect(run('verify')).toContain('dist is correct');
       const child = spawn(join(bin, 'node'), [join(installed, 'rune-mirror.cjs'), 'serve', '--port', '0'], { cwd: folder });
       started.push(child);
-      const [line] = (await once(child.stdout, 'data')) as [Buffer];
-      const port = Number(/:(\d+) \(/.exec(line.toString())?.[1]);
-      expect(await sendTo(port)('GET', '/runes/v1/etchings/DOGGOTOTHEMOON')).toMatchObject({ status: 200 });
+      expect(await sendTo(await portOf(child))('GET', '/runes/v1/etchings/DOGGOTOTHEMOON')).toMatchObject({ status: 200 });
       child.kill('SIGTERM');
     },
   );

@@ -3,7 +3,9 @@
  * comparisons refuse these sources, and use little memory. Each command runs in a process with a small heap, and would
  * crash if the claims of a source could make a list longer and longer.
  */
+
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -46,7 +48,8 @@ async function limited(command: string, args: readonly string[]): Promise<{ code
   child.stderr.on('data', (chunk: Buffer) => {
     stderr = `${stderr}${chunk.toString()}`.slice(-4000);
   });
-  return { code: await new Promise<number | null>((resolve) => child.on('close', resolve)), stderr };
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stderr };
 }
 
 /** Runs a pull. The process must end with this exit code and message. */

@@ -206,10 +206,10 @@ describe('a client that follows a mirror', () => {
         if (seen.length === 1) asked.length = 0;
       }
     })();
-    await until(() => asked.length > 1);
+    await Promise.race([following, until(() => asked.length > 1)]);
     expect(new Set(asked)).toEqual(new Set(['/runes/v1/manifest.json']));
     out = two;
-    await until(() => seen.length >= 5);
+    await Promise.race([following, until(() => seen.length >= 5)]);
     expect(seen).toEqual([...chain.slice(-1).map(plus), ...chain.slice(-1).map(minus), ...longer.slice(-3).map(plus)]);
     stop.abort(new Error('enough'));
     await expect(following).rejects.toThrow('enough');

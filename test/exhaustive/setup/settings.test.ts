@@ -1,5 +1,4 @@
 /** Tests the settings file: which flags it replaces, which values it refuses, and which commands write and use it. */
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -13,7 +12,7 @@ import { program } from '../../../src/program.ts';
 import { PULL_COMMAND } from '../../../src/pull/pullCommand.ts';
 import { INIT_COMMAND, settingsOf } from '../../../src/setup/initCommand.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
-import { ROOT, runProcess, start } from '../../support/cli.ts';
+import { endOf, ROOT, runProcess, start } from '../../support/cli.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { writeRows } from '../../support/nodeRows.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
@@ -188,13 +187,13 @@ describe('commands', () => {
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
     const failed = /upload ended with exit code 1; trying again after the next block/g;
     try {
-      await until(() => said.match(failed)?.length === 1);
+      await until(() => said.match(failed)?.length === 1, child);
       expect(said).toContain('Following');
       node.replace(chain);
-      await until(() => said.match(failed)?.length === 2);
+      await until(() => said.match(failed)?.length === 2, child);
       expect(said).toContain('2 blocks to 7: ');
       child.kill('SIGTERM');
-      expect(await once(child, 'exit')).toEqual([0, null]);
+      expect(await endOf(child)).toEqual([0, null]);
     } finally {
       child.kill('SIGKILL');
       await node.close();
