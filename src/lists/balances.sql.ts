@@ -385,7 +385,7 @@ class BalanceRows {
       UNION ALL SELECT key, CASE WHEN l.key IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal, '',
         CASE WHEN l.key IS NULL THEN '' ELSE ${documentStart(`p.key || ' r' || ${padded('ordinal')}`)} END || ${valueText('balance')} || ${UNITS}
       FROM part_pairs AS p JOIN balance_runes USING (ordinal) LEFT JOIN long_addresses AS l USING (key)
-      UNION ALL SELECT key, 0, -1, '', ${valueText('coalesce(total, 0)')} FROM long_addresses LEFT JOIN list_starts ON rank = key
+      UNION ALL SELECT key, 0, -1, '', ${valueText('coalesce(total, 0)')} FROM long_addresses SEMI JOIN part_pairs USING (key) LEFT JOIN list_starts ON rank = key
       UNION ALL ${this.#lists}`;
   }
 

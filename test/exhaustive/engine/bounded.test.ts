@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeManyOutputs } from '../../../bench/manyOutputs.ts';
 import { Progress } from '../../../src/cli/progress.ts';
 import { verify } from '../../../src/verify/verify.ts';
-import { RecordingLog, temporaryFolder, testBuild } from '../../support/build.ts';
+import { RecordingLog, temporaryFolder, testBuild, tree } from '../../support/build.ts';
 import { limitsWith } from '../../support/limits.ts';
 
 /** Maximum number of rows that a step may take at once, and what its operators may have: parts are not cut exactly. */
@@ -83,11 +83,11 @@ afterAll(() => {
   Object.assign(DuckDBConnection.prototype, originals);
 });
 
+/** An upper level changes a small part of many long lists, and has all of these lists. */
+const published = { listPage: 4, listLevels: { steps: [64, 4, 2], unsettled: 4 } };
 const limits = limitsWith({
   ...{ listedAtOnce: AT_ONCE, sortedAtOnce: AT_ONCE, servedAtOnce: AT_ONCE },
-  ...{ keptRecords: 1000, batchRecords: 2000, linesPerLoad: AT_ONCE },
-  // An upper level changes a small part of many long lists, and has all of these lists.
-  ...{ listPage: 10, listLevels: { steps: [64, 4, 2], unsettled: 4 } },
+  ...{ keptRecords: 1000, batchRecords: 2000, linesPerLoad: AT_ONCE, ...published },
 });
 const [input, out] = [join(folder, 'input'), join(folder, 'out')];
 
@@ -119,6 +119,12 @@ describe.each(['archive', 'files'] as const)('A build of 32,000 records in layou
   ])('holds no more when %s follow', async (_, first, last) => {
     await writeManyOutputs(input, { ...CHAIN, last }, first);
     expect(await tooLarge(build)).toEqual([]);
+  });
+
+  it.runIf(layout === 'archive')('has the files of a build that takes all rows at once', async () => {
+    const whole = join(folder, 'whole');
+    await testBuild(whole, { inputs: [input], lists: true, parquet: true, limits: limitsWith(published), layout });
+    expect(tree(out)).toEqual(tree(whole));
   });
 
   it('is verified by steps that hold no more', async () => {
