@@ -315,9 +315,12 @@ async function equalIds({ transactions, counts }: Kept, { limits, store }: Readi
   const hashes = { rows: `SELECT ${ID_HASH} AS id FROM ${transactions}`, most: `${counts.transactions}`, key: 'id', hashEnd: 2 ** 53 };
   const equal: number[] = [];
   for await (const part of rowParts({ ...hashes, rowBytes: HASH_BYTES }, limits, store)) {
-    const rows = await store.rows(`SELECT id FROM (${part}) GROUP BY id HAVING count(*) > 1 LIMIT ${MOST_EQUAL - equal.length}`, {
-      id: int,
-    });
+    const rows = await store.rows(
+      `SELECT id FROM (${part}) GROUP BY id HAVING count(*) > 1 ORDER BY id LIMIT ${MOST_EQUAL - equal.length}`,
+      {
+        id: int,
+      },
+    );
     for (const { id } of rows) equal.push(id);
     if (equal.length === MOST_EQUAL) break;
   }

@@ -64,7 +64,10 @@ beforeAll(() => {
       let result: unknown;
       for (let i = 0; i < statements.count; i += 1) {
         await begin(this, sql);
-        result = await (await statements.prepare(i)).run();
+        const prepared = await statements.prepare(i);
+        result = await prepared.run();
+        // It keeps the hash tables of its plan until it is destroyed.
+        prepared.destroySync();
       }
       return result;
     },
