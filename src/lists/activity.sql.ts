@@ -6,7 +6,7 @@ import { literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import type { LevelBlocks, LevelPlan, PlacedPages } from '../engine/archive/listedRecords.ts';
 import { makeLevels, type OpenLevel } from '../engine/archive/makeLevels.ts';
-import { PagedLists } from '../engine/archive/pagedLists.ts';
+import { HEX_END, PagedLists } from '../engine/archive/pagedLists.ts';
 import type { LevelRange } from '../format/levels.ts';
 import type { PlacedLevel } from '../format/listTables.ts';
 import type { WorkLimits } from '../limits.ts';
@@ -45,10 +45,10 @@ export async function writeActivity(
         const [uppers = NONE, lowers = NONE, positions = NONE, lengths = NONE, records = NONE] = COLUMNS.map((_, i) =>
           readDoubles(chunk, i),
         );
-        for (const [row, record] of records.entries()) {
+        for (let row = 0; row < records.length; row += 1) {
           if (uppers[row] !== upper || lowers[row] !== lower) {
             [upper, lower] = [uppers[row] ?? 0, lowers[row] ?? 0];
-            lists.list(upper.toString(16).padStart(UPPER_DIGITS, '0') + lower.toString(16).padStart(KEY_DIGITS - UPPER_DIGITS, '0'));
+            lists.hexList(Math.floor(upper / HEX_END), upper % HEX_END, lower);
           }
           const isFirst = lists.entry();
           // Names the page only if the entry before it is in another page.
@@ -57,7 +57,7 @@ export async function writeActivity(
             lists.number(position, false);
             lists.number(lengths[row] ?? 0, false);
           }
-          lists.number(record, true);
+          lists.number(records[row] ?? 0, true);
         }
       }
       lists.finish();

@@ -60,7 +60,9 @@ async function levelOf(sizes: readonly number[], first: number, put: (content: U
   const sorted = [...sizes.entries()].sort(([a], [b]) => (keyOf(a) < keyOf(b) ? -1 : 1));
   for (const [list, size] of sorted) {
     if (size === 0) continue;
-    lists.list(keyOf(list));
+    // The key as a text, or as numbers: the same bytes.
+    if (list % 2 === 0) lists.list(keyOf(list));
+    else lists.hexList(...[0, 6, 12].map((at) => Number.parseInt(keyOf(list).slice(at, at + 6), 16)));
     for (let i = 0; i < size; i += 1) {
       lists.entry();
       lists.number(first + i, false);

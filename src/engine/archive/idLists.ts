@@ -10,7 +10,7 @@ import { countCrossing } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { type ArchiveSources, hasAny } from './listedRecords.ts';
 import type { OpenLevel } from './makeLevels.ts';
-import { PagedLists, storedLists } from './pagedLists.ts';
+import { HEX_END, PagedLists, storedLists } from './pagedLists.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
@@ -42,7 +42,7 @@ export async function writeIds(
       await yieldNow();
       const [keys = NONE, heights = NONE, firsts = NONE, counts = NONE] = COLUMNS.map((_, i) => readDoubles(chunk, i));
       for (const [row, key] of keys.entries()) {
-        if (key !== current) lists.list(key.toString(16).padStart(KEY_DIGITS, '0'));
+        if (key !== current) lists.hexList(Math.floor(key / HEX_END), key % HEX_END);
         current = key;
         lists.entry();
         lists.number(heights[row] ?? 0, false);

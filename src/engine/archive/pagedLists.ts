@@ -5,7 +5,14 @@ import { headKey, keyOfHead, lengthIn } from '../../format/pagedList.ts';
 import { type DocumentWriter, documentsOf, type StoredDocument } from './documentWriter.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
-const [TAB, LINE_FEED, POINT, ZERO] = [9, 10, 46, 48];
+const [TAB, LINE_FEED, POINT, ZERO, SMALL_A] = [9, 10, 46, 48, 97];
+
+/** What follows the key of a list in the key of its head. */
+const HEAD = Buffer.from(headKey(''));
+
+/** Number of hex digits for each number of a key, and the end of these numbers. */
+const HEX_DIGITS = 6;
+export const HEX_END = 16 ** HEX_DIGITS;
 
 /** Number of bytes after which complete lists go to the DocumentWriter, and of bytes of a number and its separator. */
 const [ENOUGH, NUMBER] = [1 << 15, 17];
@@ -21,8 +28,8 @@ export class PagedLists {
   /** Where the entries of the current document begin, and their number. */
   #begin = 0;
   #count = 0;
-  /** The current list, and the number of its pages and of the entries in them. */
-  #list: { readonly key: string; pages: number; entries: number } | undefined;
+  /** The current list: the length of its key, which is known when it has pages, and the number of pages and of entries in them. */
+  #list: { readonly length: number; key: string; pages: number; entries: number } | undefined;
 
   constructor(
     private readonly to: Pick<DocumentWriter, 'addLines'>,
@@ -32,9 +39,32 @@ export class PagedLists {
   /** Ends the current list, and begins a list. The key is ASCII. */
   list(key: string): void {
     this.#endList();
-    this.#list = { key, pages: 0, entries: 0 };
-    this.#reserve(2 * key.length);
-    this.#end += this.#bytes.write(headKey(key), this.#end, 'latin1');
+    this.#reserve(key.length);
+    this.#end += this.#bytes.write(key, this.#end, 'latin1');
+    this.#beginList(key.length);
+  }
+
+  /** Ends the current list, and begins a list whose key has six hex digits for each of these numbers, as `list` does but faster. */
+  hexList(...numbers: readonly number[]): void {
+    this.#endList();
+    this.#reserve(HEX_DIGITS * numbers.length);
+    for (const number of numbers)
+      for (let shift = 4 * (HEX_DIGITS - 1); shift >= 0; shift -= 4) {
+        const digit = (number >> shift) & 15;
+        this.#bytes[this.#end] = digit < 10 ? ZERO + digit : SMALL_A - 10 + digit;
+        this.#end += 1;
+      }
+    this.#beginList(HEX_DIGITS * numbers.length);
+  }
+
+  /** Begins a list after its key, of this length. */
+  #beginList(length: number): void {
+    this.#reserve(HEAD.length);
+    for (const byte of HEAD) {
+      this.#bytes[this.#end] = byte;
+      this.#end += 1;
+    }
+    this.#list = { length, key: '', pages: 0, entries: 0 };
     this.#begin = this.#end;
   }
 
@@ -91,9 +121,15 @@ export class PagedLists {
 
   #endPage(): void {
     if (this.#list === undefined) return;
-    const { key, pages } = this.#list;
-    if (pages === 0) this.#flush(this.#begin - headKey(key).length);
-    this.to.addLines(Buffer.concat([Buffer.from(pageKey(key, pages)), this.#bytes.subarray(this.#begin, this.#end), Buffer.of(LINE_FEED)]));
+    const { length, pages } = this.#list;
+    if (pages === 0) {
+      const start = this.#begin - length - HEAD.length;
+      this.#list.key = this.#bytes.toString('latin1', start, start + length);
+      this.#flush(start);
+    }
+    this.to.addLines(
+      Buffer.concat([Buffer.from(pageKey(this.#list.key, pages)), this.#bytes.subarray(this.#begin, this.#end), Buffer.of(LINE_FEED)]),
+    );
     this.#list.pages += 1;
     this.#list.entries += this.#count;
     [this.#begin, this.#end, this.#count] = [0, 0, 0];
