@@ -19,7 +19,7 @@ import { type DocumentLevel, type LevelRange, lastRanked } from '../format/level
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { countCrossing } from '../limits.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, partsOf, summedChanges } from './balanceChanges.sql.ts';
-import { isPairKey, pairKey, parseHoldersHead, parseTotal } from './balances.ts';
+import { isPairKey, pairKey, parseHoldersHead } from './balances.ts';
 import { runeKey } from './etchings.ts';
 
 export interface BalanceForm extends RowForm {
@@ -238,22 +238,36 @@ class BalanceRows {
 
   /** Yields the balances that the pairs in `part_changes` have in the levels below. */
   async *#changedBelow(): AsyncGenerator<Loaded> {
-    let wanted = new Set<number>();
+    let wanted: number[] = [];
+    // True if the document of the current address has a complete list. Then each of its balances has a document of its own.
+    let isLong = false;
     const rows = () => this.#rowsOf('SELECT key, ordinal FROM part_changes ORDER BY key, ordinal');
+    const rangesOf = function* (key: string): Generator<KeyRange> {
+      if (wanted.length === 0) return;
+      isLong = false;
+      // The documents in a range are read before the next range is asked for.
+      yield onlyKey(key);
+      if (isLong) for (const ordinal of wanted) yield onlyKey(pairKey(key, ordinal));
+    };
     const ranges = async function* (): AsyncGenerator<KeyRange> {
       let key = '';
       for await (const [next, ordinal] of rows()) {
         if (next !== key) {
-          yield* rangesOf(key, wanted);
-          [key, wanted] = [String(next), new Set()];
+          yield* rangesOf(key);
+          [key, wanted] = [String(next), []];
         }
-        wanted.add(Number(ordinal));
+        wanted.push(Number(ordinal));
       }
-      yield* rangesOf(key, wanted);
+      yield* rangesOf(key);
+      wanted = [];
     };
     // Loads only balances that the records change, because an address can have many others.
-    const isWanted = (entry: string) => wanted.has(Number.parseInt(entry.slice(1), 10));
-    for await (const { entries, ...document } of this.#balancesBelow(ranges)) yield { ...document, entries: entries.filter(isWanted) };
+    const isWanted = (entry: string) => wanted.includes(Number.parseInt(entry.slice(1), 10));
+    for (const { level, found } of this.#findBelow('addresses', ranges))
+      for await (const document of found) {
+        isLong ||= isCompleteList(document);
+        yield { level, ...balancesIn(document, isWanted) };
+      }
   }
 
   /**
@@ -443,22 +457,16 @@ interface Loaded {
   readonly entries: readonly string[];
 }
 
-/**
- * Yields the key ranges of the documents that may have balances of an address: its own document, and the documents of
- * its single runes.
- */
-function* rangesOf(key: string, ordinals: ReadonlySet<number>): Generator<KeyRange> {
-  if (ordinals.size === 0) return;
-  yield onlyKey(key);
-  for (const ordinal of ordinals) yield onlyKey(pairKey(key, ordinal));
-}
+/** True for the document of an address that has a complete list, longer than a page: its only value is the length, no entry. */
+const isCompleteList = ({ key, values: [first = ''] }: StoredDocument): boolean => !key.includes(' ') && !first.startsWith('[');
 
 /**
- * Returns the key of the address and the entries of a document. Returns no entries for documents of a complete list, because other
- * documents have the balances that changed in the level (`pairKey`).
+ * Returns the key of the address and the entries of a document. `isWanted` chooses among those of the address's own document. Returns no
+ * entries for documents of a complete list, because other documents have the balances that changed in the level (`pairKey`).
  */
-function balancesIn({ key, values }: StoredDocument): Pick<Loaded, 'subject' | 'entries'> {
+function balancesIn(document: StoredDocument, isWanted = (_: string) => true): Pick<Loaded, 'subject' | 'entries'> {
+  const { key, values } = document;
   const [address = ''] = key.split(' ');
-  const hasEntries = key === address ? parseTotal(values[0] ?? '') === undefined : isPairKey(key);
-  return { subject: address, entries: hasEntries ? values : [] };
+  if (isPairKey(key)) return { subject: address, entries: values };
+  return { subject: address, entries: key === address && !isCompleteList(document) ? values.filter(isWanted) : [] };
 }

@@ -37,20 +37,13 @@ export const ETCHING_ORDER = 'block_height, tx_index, number, id';
  */
 export async function listEtchings(state: StateTables, store: Store): Promise<Etchings | undefined> {
   const isKnown = `form IN (${FORMS_OF_ROWS.map(literal).join(', ')})`;
-  const { tip, runes, incomplete, blocks, read, total, firsts, gaps, unread, others } = await store.row(
-    `WITH tip AS (SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip}),
-       low AS (SELECT greatest(min(first), (SELECT min(block_height) FROM ${state.runes})) AS low, tip FROM ${state.readBlocks}, tip GROUP BY tip),
-       known AS (SELECT unnest(range(greatest(first, low), least(last, tip) + 1)) AS height FROM ${state.readBlocks}, low
-         UNION SELECT block_height FROM ${state.blocks}, low WHERE block_height >= low),
-       etched AS (SELECT block_height, number FROM ${state.runes}, tip WHERE block_height <= tip)
+  const { tip, runes, incomplete, blocks, read, others } = await store.row(
+    `WITH tip AS (SELECT coalesce(max(block_height), -1) AS tip FROM ${state.tip})
      SELECT (SELECT tip FROM tip) AS tip, (SELECT count(*) FROM ${state.runes}) AS runes,
        (SELECT count(*) FROM ${state.runes} WHERE NOT is_complete) AS incomplete, (SELECT count(*) FROM ${state.blocks}) AS blocks,
        (SELECT coalesce(sum(least(last, tip) - first + 1) FILTER (first <= tip), 0)::BIGINT FROM ${state.readBlocks}, tip) AS read,
-       (SELECT count(*) FROM etched) AS total, (SELECT count(*) FROM etched WHERE number = 0) AS firsts,
-       (SELECT count(*) FROM etched ANTI JOIN ${state.blocks} USING (block_height)) AS gaps,
-       coalesce((SELECT tip - low + 1 FROM low) - (SELECT count(*) FROM known), 0) AS unread,
        (SELECT count(*) FROM ${state.files} WHERE NOT ${isKnown}) AS others`,
-    { tip: int, runes: int, incomplete: int, blocks: int, read: int, total: int, firsts: int, gaps: int, unread: int, others: int },
+    { tip: int, runes: int, incomplete: int, blocks: int, read: int, others: int },
   );
   // If all blocks were read and none has records, no rune exists, because an etching is a record. The block in which rune
   // 1:0 begins to exist always has this rune.
@@ -60,6 +53,17 @@ export async function listEtchings(state: StateTables, store: Store): Promise<Et
   // formats.
   const unknown = `SELECT count(*) AS number FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`;
   if (others > 0 && (await store.number(unknown)) > 0) return undefined;
+  const { total, firsts, gaps, unread } = await store.row(
+    `WITH tip AS (SELECT ${tip} AS tip),
+       low AS (SELECT greatest(min(first), (SELECT min(block_height) FROM ${state.runes})) AS low, tip FROM ${state.readBlocks}, tip GROUP BY tip),
+       known AS (SELECT unnest(range(greatest(first, low), least(last, tip) + 1)) AS height FROM ${state.readBlocks}, low
+         UNION SELECT block_height FROM ${state.blocks}, low WHERE block_height >= low),
+       etched AS (SELECT block_height, number FROM ${state.runes}, tip WHERE block_height <= tip)
+     SELECT (SELECT count(*) FROM etched) AS total, (SELECT count(*) FROM etched WHERE number = 0) AS firsts,
+       (SELECT count(*) FROM etched ANTI JOIN ${state.blocks} USING (block_height)) AS gaps,
+       coalesce((SELECT tip - low + 1 FROM low) - (SELECT count(*) FROM known), 0) AS unread`,
+    { total: int, firsts: int, gaps: int, unread: int },
+  );
   return {
     table: await store.view('etchings', ETCHINGS, `SELECT ordinal, id, block_height FROM ${state.runes} WHERE block_height <= ${tip}`),
     runes: state.runes,
