@@ -125,17 +125,20 @@ export class PublishedRecords {
     const read = orFinding(findings, () => ({ archived: this.archive?.read(block) }));
     const pages = read && this.#pagesOf(block, read.archived);
     if (pages === undefined) return [];
-    let ord = 0;
+    // No line is written before all pages are read, because a block of which one is damaged is not rendered at all.
+    const records: (readonly string[])[] = [];
     for (const page of pages) {
       try {
-        for (const record of recordsOf(page, block)) {
-          lines.add(`{"height":${block.height},"ord":${ord},"record":${record}}`);
-          ord -= 1;
-        }
+        records.push(recordsOf(page, block));
       } catch (error) {
         findings.add(`${page.path}: ${misfitOf(error)}`);
         return [];
       }
+    }
+    let ord = 0;
+    for (const record of records.flat()) {
+      lines.add(`{"height":${block.height},"ord":${ord},"record":${record}}`);
+      ord -= 1;
     }
     return [{ listed: block, parts: read?.archived?.parts }];
   }

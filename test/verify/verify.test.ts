@@ -34,7 +34,7 @@ const ID = `0x${hex('tx 5 1')}`;
 const HASH = `0x${hex('block 5')}`;
 beforeAll(async () => {
   const many = Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: `${i}`, operation: i % 2 === 0 ? 'send' : 'receive' }));
-  writeFiles(work, { 'a.ndjson': ndjson([record(5, 2), ...many, record(6, 1), record(2005, 1)]) });
+  writeFiles(work, { 'a.ndjson': ndjson([record(3, 1), record(5, 2), ...many, record(6, 1), record(2005, 1)]) });
   await testBuild(whole, { inputs: [join(work, 'a.ndjson')] });
 });
 
@@ -133,7 +133,7 @@ describe('verification finds', () => {
       /results\.0\.operation/,
     ],
     [
-      'a wrong total',
+      'a wrong total in the second page of a block between others',
       (out) => edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.replace('"total":71', '"total":72')),
       /60\.json: it begins with .*72.*, expected .*71/,
     ],
@@ -152,19 +152,19 @@ describe('verification finds', () => {
     [
       'a wrong digest',
       (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000')),
-      /block 5: its records have the digest/,
+      /block 3: its records have the digest/,
     ],
     ['digests that are no JSON', (out) => writeFileSync(join(out, v1, 'digests/0.json'), 'x'), /digests\/0\.json: Unexpected token/],
     [
       'a wrong manifest',
-      (out) => edit(out, `${v1}/manifest.json`, (t) => t.replace('"records": 73', '"records": 74')),
-      /has records 74, but the output has 73|index\.html/,
+      (out) => edit(out, `${v1}/manifest.json`, (t) => t.replace('"records": 74', '"records": 75')),
+      /has records 75, but the output has 74|index\.html/,
     ],
     ...(
       [
-        ['stats/0.json', '"receive":37'],
+        ['stats/0.json', '"receive":38'],
         ['stats/0.json', '"name":"TESTRUNE"'],
-        ['stats.json', '"records":73'],
+        ['stats.json', '"records":74'],
         ['blocks.json', '"transactions":2'],
         ['feed.json', '71 records'],
       ] as const
@@ -248,8 +248,8 @@ describe('verification finds', () => {
   });
 
   it.each([
-    ['transactions', '4000000000', 'transactions: 4000000000 transactions cannot have only 73 records'],
-    ['blocks', '7', 'blocks: 7 blocks cannot have only 4 transactions'],
+    ['transactions', '4000000000', 'transactions: 4000000000 transactions cannot have only 74 records'],
+    ['blocks', '7', 'blocks: 7 blocks cannot have only 5 transactions'],
   ])('an impossible number in the manifest: %s %s', async (key, value, fault) => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'archive' });
@@ -299,10 +299,10 @@ describe('npm run verify', () => {
     const { code, stdout } = await run('verify', ['--dir', whole], work);
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/ is correct: \d+ files of 3 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n {2}records +73\n/),
+      expect.stringMatching(/ is correct: \d+ files of 4 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n {2}records +74\n/),
     ]);
     const json = await run('verify', ['--dir', whole, '--log', 'json'], work);
-    expect(JSON.parse(json.stdout)).toMatchObject({ event: 'verified', blocks: 3, records: 73, peak_rss_mb: expect.any(Number) });
+    expect(JSON.parse(json.stdout)).toMatchObject({ event: 'verified', blocks: 4, records: 74, peak_rss_mb: expect.any(Number) });
   });
 
   it('ends with exit code 4 and the first 20 findings', async () => {
