@@ -56,10 +56,6 @@ class ComparedLevel implements LevelWriter {
     this.#lines = level === undefined ? [].values() : linesOf(archive, level);
   }
 
-  addLine(line: Uint8Array): void {
-    this.addLines(Buffer.from(line.buffer, line.byteOffset, line.length));
-  }
-
   addLines(lines: Buffer): void {
     for (let start = 0; start < lines.length && !this.#isDifferent; ) {
       const end = lines.indexOf(LINE_FEED, start);

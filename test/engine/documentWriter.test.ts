@@ -2,8 +2,9 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { DocumentWriter, lineOf } from '../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter } from '../../src/engine/archive/documentWriter.ts';
 import { MOST_INFLATED } from '../../src/format/root.ts';
+import { lineOf } from '../support/documents.ts';
 import { limitsWith } from '../support/limits.ts';
 import { hex } from '../support/records.ts';
 
@@ -17,7 +18,7 @@ async function written(sizes: readonly number[], documentMember: number, pauses:
   for (const [i, size] of sizes.entries()) {
     if (pauses(i)) await setImmediate();
     const text = Array.from({ length: size }, (_, k) => String.fromCharCode(97 + ((i * 31 + k * k) % 26))).join('');
-    writer.addLine(lineOf({ key: String(i).padStart(8, '0'), values: [text] }));
+    writer.addLines(lineOf({ key: String(i).padStart(8, '0'), values: [text] }));
   }
   return { level: await writer.finish(RANGE), files };
 }
@@ -45,7 +46,7 @@ it('writes files although no compressed member can arrive', async () => {
   };
   const writer = new DocumentWriter(4000, limitsWith({ documentMember: 100 }), put);
   const counts = Array.from({ length: 3000 }, (_, i) => {
-    writer.addLine(lineOf({ key: String(i).padStart(8, '0'), values: [hex(`document ${i}`)] }));
+    writer.addLines(lineOf({ key: String(i).padStart(8, '0'), values: [hex(`document ${i}`)] }));
     return files;
   });
   await writer.finish(RANGE);
@@ -56,7 +57,7 @@ it('writes files although no compressed member can arrive', async () => {
 
 it('refuses a member that is too large, with advice', async () => {
   const writer = new DocumentWriter(4000, limitsWith({ documentMember: 100 }), () => '');
-  writer.addLine(lineOf({ key: 'a', values: ['x'.repeat(MOST_INFLATED)] }));
-  const error = await (async () => writer.addLine(lineOf({ key: 'b', values: [] })))().catch((caught: unknown) => caught);
+  writer.addLines(lineOf({ key: 'a', values: ['x'.repeat(MOST_INFLATED)] }));
+  const error = await (async () => writer.addLines(lineOf({ key: 'b', values: [] })))().catch((caught: unknown) => caught);
   expect(error).toEqual(expect.objectContaining({ exitCode: 3, details: [expect.stringContaining('--page-sizes')] }));
 });

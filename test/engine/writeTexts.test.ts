@@ -7,10 +7,11 @@ import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { sortedRows } from '../../src/duckdb/sortedRows.ts';
 import { Store } from '../../src/duckdb/store.ts';
-import { DocumentWriter, lineOf } from '../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter } from '../../src/engine/archive/documentWriter.ts';
 import { TEXTS, writeTexts } from '../../src/engine/archive/makeLevels.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { temporaryFolder } from '../support/build.ts';
+import { lineOf } from '../support/documents.ts';
 
 const RANGE = { first: 0, last: 9 };
 const FILE_BYTES = 20_000;
@@ -34,7 +35,7 @@ it('texts become the same files as documents, also in several parts', async () =
       values: ['head', ...Array.from({ length: count }, (_, i) => value(document, i))],
     }));
     const plain = new DocumentWriter(FILE_BYTES, limits, (parts) => put(Buffer.concat(parts)));
-    for (const document of documents) plain.addLine(lineOf(document));
+    for (const document of documents) plain.addLines(lineOf(document));
     const expected = await plain.finish(RANGE);
     expect(expected?.files.length).toBeGreaterThan(1);
     // The limit of a member is the length of a JavaScript string, not a number of bytes.

@@ -12,7 +12,6 @@ import { sealFile } from '../../src/contract/archiveFile.ts';
 import {
   DocumentWriter,
   findRanges,
-  lineOf,
   onlyKey,
   documentsOf as readDocuments,
   type StoredDocument,
@@ -33,6 +32,7 @@ import { compareAddresses } from '../../src/lists/balances.ts';
 import { readEtchings } from '../../src/lists/etchings.ts';
 import { removalKey } from '../../src/lists/unspentOutputs.ts';
 import { noTransactions } from '../support/archives.ts';
+import { lineOf } from '../support/documents.ts';
 import { hex } from '../support/records.ts';
 
 /** Writes documents as a level of an archive in memory. If `objectSize` is large, readers request parts of files. */
@@ -45,7 +45,7 @@ async function levelOf(documents: readonly StoredDocument[], fileSize: number, o
     return name;
   };
   const writer = new DocumentWriter(fileSize, limits, (parts) => put(Buffer.concat(parts)));
-  for (const document of documents) writer.addLine(lineOf(document));
+  for (const document of documents) writer.addLines(lineOf(document));
   const level: DocumentLevel = (await writer.finish({ first: 0, last: 9 })) ?? { first: 0, last: 9, files: [] };
   const archive = (lists?: ListTables) => {
     const sizes = { pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels };
@@ -312,8 +312,8 @@ describe('documents', () => {
 
   it('must be in ascending order', () => {
     const writer = new DocumentWriter(4096, LIMITS, () => '');
-    writer.addLine(lineOf({ key: 'b', values: [] }));
-    expect(() => writer.addLine(lineOf({ key: 'a', values: [] }))).toThrow('documents are not sorted: a was added after b');
+    writer.addLines(lineOf({ key: 'b', values: [] }));
+    expect(() => writer.addLines(lineOf({ key: 'a', values: [] }))).toThrow('documents are not sorted: a was added after b');
   });
 });
 

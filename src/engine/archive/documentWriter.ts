@@ -56,15 +56,20 @@ export class DocumentWriter {
     private readonly isInRoot = false,
   ) {}
 
-  /** Adds a document as a UTF-8 line that ends with a line feed. The caller must not change the bytes afterwards. */
-  addLine(line: Uint8Array): void {
-    this.#add(line, countCharacters(line), 0);
-  }
-
-  /** Adds consecutive documents as ASCII lines, faster than one by one. Checks their order only now and then. */
+  /**
+   * Adds consecutive documents as UTF-8 lines, each with a line feed at its end. Checks the order of ASCII lines only now
+   * and then. The caller must not change the bytes afterwards.
+   */
   addLines(lines: Buffer): void {
     const most = Math.min(this.limits.documentMember, this.objectSize);
+    const areCharacters = isAscii(lines);
     for (let at = 0; at < lines.length; ) {
+      if (!areCharacters) {
+        const line = lines.subarray(at, lines.indexOf(LINE_FEED, at) + 1);
+        this.#add(line, countCharacters(line), 0);
+        at += line.length;
+        continue;
+      }
       // Takes as many lines as fit into the last member, or else into a new member, but at least one.
       const fitting = (room: number) =>
         lines.length - at <= room ? lines.length : room > 0 ? lines.lastIndexOf(LINE_FEED, at + room - 1) + 1 : at;
@@ -154,9 +159,6 @@ export class DocumentWriter {
 }
 
 const [TAB, LINE_FEED] = [9, 10];
-
-/** Returns a document as a line: the key, each value after a tab, and a line feed. */
-export const lineOf = ({ key, values }: StoredDocument): Uint8Array => Buffer.from(`${key}\t${values.join('\t')}\n`);
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 

@@ -16,7 +16,7 @@ export type ListName =
   | `balances.${'addresses' | 'holders'}`
   | `outputs.${'outputs' | 'addresses' | 'starts'}`;
 
-export type LevelWriter = Pick<DocumentWriter, 'addLine' | 'addLines' | 'finish'>;
+export type LevelWriter = Pick<DocumentWriter, 'addLines' | 'finish'>;
 
 /** Begins a level. Verification compares the level with that of an archive, instead of writing it (verify/compareLevels.ts). */
 export type OpenLevel<Name extends ListName = ListName> = (list: Name, range: LevelRange) => LevelWriter;
@@ -61,24 +61,22 @@ export async function makeLevels<Level extends LevelRange>(
  * making a JavaScript string for each value.
  */
 export async function writeTexts(to: LevelWriter, chunks: Chunks): Promise<void> {
-  // Bytes after the last line feed of the previous chunks. They begin a document that continues in the next chunk.
+  // Bytes after the last line feed of the previous chunk. They begin a document that continues in the next chunk.
   let open: Uint8Array[] = [];
-  const endLine = (end: Uint8Array) => {
-    const line = Buffer.concat([...open, end]);
-    // Skips the first line, which is empty: each document begins with a line feed, which ends the line before it.
-    if (line.length > 1) to.addLine(line);
-    open = [];
-  };
+  const addLines = (end: Uint8Array) => to.addLines(Buffer.concat([...open, end]));
+  // Skips the first line feed: each document begins with one, which ends the document before it.
+  let start = 1;
   for await (const chunk of chunks) {
-    const { bytes } = joinedBlobs(chunk, 0);
-    let start = 0;
-    for (let end = bytes.indexOf(LINE_FEED); end >= 0; end = bytes.indexOf(LINE_FEED, start)) {
-      endLine(bytes.subarray(start, end + 1));
-      start = end + 1;
+    const bytes = joinedBlobs(chunk, 0).bytes.subarray(start);
+    start = 0;
+    const end = bytes.lastIndexOf(LINE_FEED) + 1;
+    if (end > 0) {
+      addLines(bytes.subarray(0, end));
+      open = [];
     }
-    open.push(bytes.subarray(start));
+    open.push(bytes.subarray(end));
   }
-  if (open.length > 0) endLine(Buffer.of(LINE_FEED));
+  if (open.length > 0) addLines(Buffer.of(LINE_FEED));
 }
 
 /** SELECT expression for `writeTexts`. DuckDB copies its texts to consecutive memory, from which joinedBlobs() is faster. */

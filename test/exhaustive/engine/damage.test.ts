@@ -8,7 +8,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter, documentsOf, type StoredDocument } from '../../../src/engine/archive/documentWriter.ts';
 import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
 import type { DocumentLevel } from '../../../src/format/levels.ts';
 import type { PlacedLevel } from '../../../src/format/listTables.ts';
@@ -25,6 +25,7 @@ import { FetchMirror } from '../../../src/serve/fetchHost.ts';
 import { VerificationError } from '../../../src/verify/findings.ts';
 import { diskFiles, fileServer, MANIFEST, putFile } from '../../support/archives.ts';
 import { filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree } from '../../support/build.ts';
+import { lineOf } from '../../support/documents.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { writeRows } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
@@ -344,7 +345,7 @@ async function changedDocuments<T extends DocumentLevel>(level: T, change: (docu
     level.files[0]?.members !== undefined,
   );
   const changed = change([...documentsOf(archive, level)]).sort((a, b) => (a.key < b.key ? -1 : 1));
-  for (const document of changed) writer.addLine(lineOf(document));
+  for (const document of changed) writer.addLines(lineOf(document));
   return { ...level, ...(await writer.finish(level)) };
 }
 

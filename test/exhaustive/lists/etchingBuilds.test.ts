@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { DocumentWriter, documentsOf, lineOf, type StoredDocument } from '../../../src/engine/archive/documentWriter.ts';
+import { DocumentWriter, documentsOf, type StoredDocument } from '../../../src/engine/archive/documentWriter.ts';
 import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../../src/engine/render/compress.ts';
 import { describe as describeArchive } from '../../../src/engine/writeArchive.ts';
@@ -12,6 +12,7 @@ import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../../src/verify/findings.ts';
 import { MANIFEST, putFile } from '../../support/archives.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
+import { lineOf } from '../../support/documents.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { exportOf, indexWith, rowsWithoutAddress } from '../../support/nodeRows.ts';
 import { check } from '../../support/outputs.ts';
@@ -201,9 +202,9 @@ async function forge(
   const [table, ...tables] = lists?.names ?? [];
   if (lists?.etchings === undefined || level === undefined || table === undefined) throw new Error('no etchings');
   const writer = new DocumentWriter(root.objectSize, LIMITS, (parts) => put(Buffer.concat(parts)));
-  for (const document of lines([...documentsOf(archive, level)])) writer.addLine(lineOf(document));
+  for (const document of lines([...documentsOf(archive, level)])) writer.addLines(lineOf(document));
   const keyWriter = new DocumentWriter(root.objectSize, LIMITS, (parts) => put(Buffer.concat(parts)), true);
-  for (const document of names([...documentsOf(archive, table)])) keyWriter.addLine(lineOf(document));
+  for (const document of names([...documentsOf(archive, table)])) keyWriter.addLines(lineOf(document));
   const etchings = { ...lists.etchings, levels: [(await writer.finish(level)) ?? level, ...levels] };
   const forged = changed({ ...root, lists: { ...lists, etchings, names: [(await keyWriter.finish(table)) ?? table, ...tables] } });
   const text = gzipMember(Buffer.from(renderRoot(forged)));
