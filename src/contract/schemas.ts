@@ -1,4 +1,4 @@
-/** Zod schemas of input records, of responses and of the documents of builds. fields.ts has the rules of fields. */
+/** Zod schemas of responses and of the documents of builds. */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
 import { isFileName } from '../format/fileName.ts';
@@ -8,88 +8,10 @@ import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { rowsIndexPath } from '../pages/filePaths.ts';
 import { arePageSizes, DIALECTS, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
-import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
+import { RULES } from './fields.ts';
 import { count, hashIn, objectOf, optional, rune } from './schemaParts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { lastRead, networkName, sources } from './sources.ts';
-
-const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
-
-/** True if an amount fits into 128 bits. The digits without the decimal point are the number of smallest units. */
-const fits128 = (amount: string): boolean => {
-  const digits = amount.replace('.', '');
-  return digits.length <= 80 && /^[0-9]+$/.test(digits) && BigInt(digits) <= MAX_AMOUNT;
-};
-
-/** Returns the schema of a text value, such as a CSV cell, or a cell of a table that was cast to text. */
-export function textRule(kind: FieldKind): z.ZodType<string> {
-  const { rule } = RULES[kind];
-  if (kind === 'text') return z.string({ error: rule });
-  const base = z.string({ error: rule }).regex(whole(kind), { error: rule, abort: true });
-  if (kind === 'integer') return base.refine((text) => Number(text) <= MAX_INTEGER, { error: rule });
-  if (kind === 'amount' || kind === 'units' || kind === 'count') return base.refine(fits128, { error: rule });
-  if (kind === 'output') return base.refine((text) => (outpointIndex(text) ?? 0) <= MAX_INTEGER, { error: rule });
-  return base;
-}
-
-/** Returns the index in an outpoint `txid:vout`. Undefined for an output without an index. */
-const outpointIndex = (output: unknown): number | undefined =>
-  typeof output === 'string' && output.includes(':') ? Number(output.slice(output.indexOf(':') + 1)) : undefined;
-
-/** Checks that `vout` equals the index in an outpoint. Returns a message if they differ. */
-function checkOutpoint(output: unknown, vout: unknown): string | undefined {
-  const index = outpointIndex(output);
-  if (index === undefined || vout === undefined || vout === null || Number(vout) === index) return undefined;
-  return `names output ${index}, but vout is ${String(vout)}`;
-}
-
-/** Returns the schema of a JSON value: a number for integers, otherwise a string. */
-const jsonRule = (kind: FieldKind): z.ZodType =>
-  kind === 'integer'
-    ? z.number({ error: RULES.integer.rule }).int({ error: RULES.integer.rule }).min(0, { error: RULES.integer.rule })
-    : textRule(kind);
-
-const MISSING = 'is missing';
-
-/** Returns the schema of a flat row of a table or CSV file. Cells are text. Null means no value. */
-export const textRow = (fields: readonly Field[]): z.ZodType =>
-  z
-    .object(Object.fromEntries(fields.map((f) => [f.column, f.required ? present(textRule(f.kind)) : textRule(f.kind).nullish()])))
-    .superRefine((row, context) => {
-      const message = checkOutpoint(row['output'], row['vout']);
-      if (message !== undefined) context.addIssue({ code: 'custom', path: ['output'], message });
-    });
-
-const present = (schema: z.ZodType): z.ZodType =>
-  z.any().superRefine((value, context) => {
-    if (value === undefined || value === null) context.addIssue({ code: 'custom', message: MISSING });
-    else for (const issue of schema.safeParse(value).error?.issues ?? []) context.addIssue({ code: 'custom', message: issue.message });
-  });
-
-/**
- * Schema of an Activity in the input, in either dialect. Hashes may have `0x` and upper case. Null means no value.
- * Unknown keys are ignored.
- */
-export const activityInput: z.ZodType = nested(
-  ACTIVITY_FIELDS.map((f) => [f.path, f.required ? present(jsonRule(f.kind)) : jsonRule(f.kind).nullish()]),
-).superRefine((activity, context) => {
-  const { location } = activity as { location: { output?: unknown; vout?: unknown } };
-  const message = checkOutpoint(location.output, location.vout);
-  if (message !== undefined) context.addIssue({ code: 'custom', path: ['location', 'output'], message });
-});
-
-/** Returns an object schema for dotted paths of one or two parts. */
-function nested(entries: [string, z.ZodType][]): z.ZodType {
-  const groups = new Map<string, Record<string, z.ZodType>>();
-  const top: Record<string, z.ZodType> = {};
-  for (const [path, schema] of entries) {
-    const [head = '', tail] = path.split('.');
-    if (tail === undefined) top[head] = schema;
-    else groups.set(head, { ...groups.get(head), [tail]: schema });
-  }
-  for (const [name, shape] of groups) top[name] = z.object(shape);
-  return z.object(top);
-}
 
 /** Hash without `0x`, in both dialects. */
 export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -127,7 +49,7 @@ export function responseSchemas(dialect: Dialect) {
       'Address that received the amount sent. Only in sends, and left out if the script of the output has no address.',
     ),
     amount: optional(
-      z.string().regex(whole('amount')),
+      z.string().regex(new RegExp(`^${RULES.amount.pattern}$`)),
       'Amount of the rune as a decimal number, with the decimals of the rune. A string, because it may need 128 bits.',
     ),
     operation: z.enum(OPERATIONS).describe('Kind of the event.'),

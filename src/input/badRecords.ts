@@ -1,13 +1,12 @@
 /**
  * Reports the invalid records of a source: file, line and broken rule. The SQL check does not say which rule is broken,
- * so the zod schemas of the contract check these records again.
+ * so the cells of these records are checked again.
  */
-import type { z } from 'zod';
 import { attempt } from '../attempt.ts';
-import { RULES } from '../contract/fields.ts';
-import { activityInput, textRow, textRule } from '../contract/schemas.ts';
+import { type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, int, nullable, type Store, text } from '../duckdb/store.ts';
 import { validity } from './canonicalRecordSql.ts';
+import type { RawColumn } from './cellSql.ts';
 import { type Report, shorten } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
 import { isBlank, linesOf } from './readLines.ts';
@@ -60,48 +59,52 @@ async function lineNumbers(path: string): Promise<Map<number, number>> {
   return lines;
 }
 
-/** Cells of a record as text, by column. */
-type Cells = Readonly<Record<string, unknown>>;
-
 /** Returns a message for each rule that a record breaks. `where` locates the record: `input/a.ndjson line 3`. */
-function recordFaults(source: RawSource, where: string, row: Cells): string[] {
-  const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
-  // The SQL check found an error, but the schemas do not, which is a bug of this program. The record is still rejected.
-  if (issues.length === 0) return [`${where}: the record was rejected by the SQL check; please report this bug`];
-  return issues.map(({ path, message }) => {
-    const found = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
-    return `${where}: ${path.join('.')}${found === undefined || found === null ? '' : ` ${shorten(found)}`} ${message}`;
+function recordFaults(source: RawSource, where: string, row: Readonly<Record<string, unknown>>): string[] {
+  const cells = source.columns.map((column) => checkedCell(column, row[column.field.column]));
+  const output = cells.find(({ field: { kind } }) => kind === 'output');
+  const vout = cells.find(({ field: { column } }) => column === 'vout');
+  const index = output?.fault === undefined ? outpointIndex(String(output?.value)) : undefined;
+  const found = cells.map(({ field, value, fault }) => {
+    const isOther = field.kind === 'output' && index !== undefined && isPresent(vout?.value) && Number(vout?.value) !== index;
+    const what = isOther ? `names output ${index}, but vout is ${vout?.value}` : fault;
+    const name = source.unit === 'row' ? field.column : field.path;
+    return what === undefined ? [] : `${where}: ${name}${isPresent(value) ? ` ${shorten(value)}` : ''} ${what}`;
   });
+  const faults = found.flat();
+  // The SQL check found an error, but this check does not, which is a bug of this program. The record is still rejected.
+  return faults.length > 0 ? faults : [`${where}: the record was rejected by the SQL check; please report this bug`];
 }
 
-interface Checked {
-  readonly value: unknown;
-  readonly issues: readonly Pick<z.core.$ZodIssue, 'path' | 'message'>[];
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null;
+
+/** Returns a cell with its value, and says which rule it breaks, if any. */
+function checkedCell({ field, shape }: RawColumn, cell: unknown) {
+  const { kind, required } = field;
+  const text = typeof cell === 'string' ? cell : '';
+  // Parses strictly, because DuckDB also accepts NaN, Infinity, and commas before a closing bracket.
+  const value: unknown = shape === 'json' && text !== '' ? attempt(() => JSON.parse(text)) : cell;
+  if (value === undefined && text !== '') return { field, value: text, fault: 'is not valid JSON (NaN and Infinity are not allowed)' };
+  if (!isPresent(value)) return { field, value, fault: required ? 'is missing' : undefined };
+  const isNumber = shape === 'json' && kind === 'integer';
+  const isRight = isNumber ? Number.isSafeInteger(value) && Number(value) >= 0 : typeof value === 'string' && follows(kind, value);
+  if (!isRight) return { field, value, fault: RULES[kind].rule };
+  // JSON.parse turns 1.0 into 1.
+  const isPlain = !isNumber || follows(kind, text);
+  return { field, value, fault: isPlain ? undefined : 'must be written as a plain integer, without fraction or exponent' };
 }
 
-function checkCells(source: RawSource, row: Cells): Checked {
-  const value = Object.fromEntries(source.columns.map(({ field }) => [field.column, row[field.column]]));
-  return { value, issues: textRow(source.columns.map((c) => c.field)).safeParse(value).error?.issues ?? [] };
+/** True if a text follows the rule of its kind of fields. */
+function follows(kind: FieldKind, text: string): boolean {
+  if (kind !== 'text' && !new RegExp(`^${RULES[kind].pattern}$`).test(text)) return false;
+  if (kind === 'integer') return Number(text) <= MAX_INTEGER;
+  if (kind === 'output') return (outpointIndex(text) ?? 0) <= MAX_INTEGER;
+  if (!['amount', 'units', 'count'].includes(kind)) return true;
+  // The digits without the decimal point are the number of smallest units.
+  const digits = text.replace('.', '');
+  return digits.length <= 80 && BigInt(digits) <= MAX_AMOUNT;
 }
 
-function checkJson(source: RawSource, row: Cells): Checked {
-  const value: Record<string, unknown> = { rune: {}, location: {} };
-  const issues: Checked['issues'][number][] = [];
-  for (const { field } of source.columns) {
-    const cell = row[field.column];
-    // Parses strictly, because DuckDB also accepts NaN, Infinity, and commas before a closing bracket.
-    const parsed: unknown = typeof cell === 'string' ? attempt(() => JSON.parse(cell)) : undefined;
-    if (typeof cell === 'string' && parsed === undefined)
-      return { value: row, issues: [{ path: [field.column], message: 'is not valid JSON (NaN and Infinity are not allowed)' }] };
-    const [head = '', tail] = field.path.split('.');
-    if (tail === undefined) value[head] = parsed;
-    else (value[head] as Record<string, unknown>)[tail] = parsed;
-    if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
-    const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
-    // The schema of a record does not find these errors: JSON.parse turns 1.0 into 1, and `total` and `offset` are
-    // fields of a saved response, not of a record.
-    if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
-    else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
-  }
-  return { value, issues: [...issues, ...(activityInput.safeParse(value).error?.issues ?? [])] };
-}
+/** Returns the index in an outpoint `txid:vout`. Undefined for an output without an index. */
+const outpointIndex = (output: string): number | undefined =>
+  output.includes(':') ? Number(output.slice(output.indexOf(':') + 1)) : undefined;

@@ -241,7 +241,7 @@ describe('errors of limits', () => {
     [
       'Infinity',
       async () => ({ 'a.ndjson': ndjson([one, two]).replace(/"block_height":5(?!.*"block_height":5)/s, '"block_height":-Infinity') }),
-      /in\/a\.ndjson line 2: block_height "-Inf.*" is not valid JSON/,
+      /in\/a\.ndjson line 2: location\.block_height "-Inf.*" is not valid JSON/,
     ],
     ['NaN where there is an object', async () => ({ 'a.ndjson': '{"rune":NaN,"location":{}}\n' }), /in\/a\.ndjson/],
     [
