@@ -2,8 +2,8 @@
  * Verifies the output of a build. Reads every block's records from its pages of the largest size, and makes all files
  * of the build again from these records. The output must have exactly these files, with the same bytes.
  */
-import { existsSync, readdirSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
 import { type BlockDigest, envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
@@ -12,13 +12,13 @@ import { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { emitFiles } from '../engine/render/pageFiles.ts';
 import type { NewBlock } from '../engine/state/updateState.ts';
 import { describe } from '../engine/writeArchive.ts';
-import { InputError, messageOf } from '../errors.ts';
+import { InputError, isAbsence } from '../errors.ts';
 import type { NoteKey } from '../format/signedNote.ts';
 import { exceeds, LIMITS } from '../limits.ts';
 import { digestsFiles, readDigests } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { inspectOutput, MARKER } from '../output/outputFolder.ts';
-import { archivePath, DIGESTS_FOLDER, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
+import { archivePath, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ArchiveVerification } from './checkArchive.ts';
@@ -130,39 +130,24 @@ function readManifest(root: string, findings: Findings): Manifest {
   }
 }
 
-function entriesOf(folder: string, findings: Findings): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    findings.add(`${DIGESTS_FOLDER} cannot be read: ${messageOf(error)}`);
-    return [];
-  }
+/** Returns the paths of the digest files that a mirror with these heights has, ascending. */
+function digestsOf({ heights }: Manifest): string[] {
+  const firsts = new Set<number>();
+  for (const [first, last] of heights)
+    for (let height = first - (first % DIGESTS_PER_FILE); height <= last; height += DIGESTS_PER_FILE) firsts.add(height);
+  return [...firsts].sort((a, b) => a - b).map(digestsPath);
 }
 
-/** Yields the paths of the digest files that a mirror with these heights has. */
-function* digestsOf({ heights }: Manifest): Generator<string> {
-  let last = '';
-  for (const [first, end] of heights)
-    for (let height = first - (first % DIGESTS_PER_FILE); height <= end; height += DIGESTS_PER_FILE) {
-      if (digestsPath(height) !== last) yield digestsPath(height);
-      last = digestsPath(height);
-    }
-}
-
-/** Reads the blocks in the digest files, sorted by height. Adds a finding for each damaged file. */
+/** Reads the blocks in the digest files, sorted by height. Adds a finding for each missing or damaged file. */
 function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
-  // A build without records has no digests.
-  const names = manifest.blocks === 0 ? [] : entriesOf(join(root, DIGESTS_FOLDER), findings);
-  for (const path of digestsOf(manifest)) if (!names.includes(basename(path))) findings.add(`${path} is missing`);
-  for (const name of names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
-    const path = `${DIGESTS_FOLDER}/${name}`;
+  for (const path of digestsOf(manifest)) {
     try {
       const blocks = readDigests(readRegularFile(join(root, path)).toString('utf8'), path);
       for (const [, content] of digestsFiles(blocks)) sink.file(path, content);
       for (const block of blocks) all.push(block);
     } catch (error) {
-      findings.add(`${path}: ${misfitOf(error)}`);
+      findings.add(isAbsence(error) ? `${path} is missing` : `${path}: ${misfitOf(error)}`);
     }
   }
   return all;
