@@ -15,8 +15,6 @@ export class ParquetError extends Error {
 
 export interface ParquetFacts {
   readonly rows: number;
-  /** Number of rows of each row group. */
-  readonly groups: readonly number[];
   /** Size of all pages after unpacking, in bytes. */
   readonly unpacked: number;
   /**
@@ -232,7 +230,7 @@ export function parquetFacts(path: string): ParquetFacts {
         unpacked += pages.unpacked;
         isPlain &&= pages.isPlain;
       }
-    return { rows: rowsOf(footer), groups: groups.map(rowsOf), unpacked, isPlain };
+    return { rows: rowsOf(footer), unpacked, isPlain };
   } finally {
     closeSync(file);
   }

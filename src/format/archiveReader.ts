@@ -60,19 +60,16 @@ const BYTES_PER_PAGE = 400;
 type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
 export class Archive {
-  readonly root: Root;
-  readonly #files: ArchiveFiles;
-  readonly #cache: PartCache;
   /** Pending reads of directories, by file. Concurrent look-ups that need the same directory share one read. */
   readonly #directories = new Map<string, Promise<unknown>>();
   /** Number of pages that were requested from this Archive, which serves a single answer. */
   #pages = 0;
 
-  private constructor(root: Root, files: ArchiveFiles, cache: PartCache) {
-    this.root = root;
-    this.#files = files;
-    this.#cache = cache;
-  }
+  private constructor(
+    readonly root: Root,
+    private readonly files: ArchiveFiles,
+    private readonly cache: PartCache,
+  ) {}
 
   /**
    * Opens an archive. All archives of a mirror may share `cache`. Rejects with an ArchiveError for an unreadable root.
@@ -103,12 +100,12 @@ export class Archive {
   tail<Value>({ file, bytes, directory }: WithDirectory, parse: (text: string) => Value): Promise<Value> {
     const known = this.#directories.get(file);
     if (known !== undefined) return known as Promise<Value>;
-    const reading = this.#cache.get(`${file} directory`, () =>
+    const reading = this.cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
         // Reads a small file completely, because the caller will also read other parts of it. Checks the size of the
         // directory against the size of the file first, because a wrong root may give any size.
         const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
-        const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.#files);
+        const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.files);
         return { value: parse(text), bytes: text.length * 4 };
       }),
     );
@@ -120,10 +117,10 @@ export class Archive {
    * Reads a part of a file whose content has `bytes` bytes. Reads and caches the complete file instead if `inWhole` is
    * true, or if all files of the archive are small.
    */
-  async part(file: string, bytes: number, offset: number, length: number, inWhole = this.#cache.has(file)): Promise<Uint8Array> {
+  async part(file: string, bytes: number, offset: number, length: number, inWhole = this.cache.has(file)): Promise<Uint8Array> {
     if (!inWhole && exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
-      return length === bytes ? readWhole(file, bytes, this.#files) : read(file, offset, length, sizeOf(bytes), this.#files);
-    const whole = await this.#cache.get(file, async () => ({ value: await readWhole(file, bytes, this.#files), bytes }));
+      return length === bytes ? readWhole(file, bytes, this.files) : read(file, offset, length, sizeOf(bytes), this.files);
+    const whole = await this.cache.get(file, async () => ({ value: await readWhole(file, bytes, this.files), bytes }));
     return whole.subarray(offset, offset + length);
   }
 
@@ -131,7 +128,7 @@ export class Archive {
   async pagesAt(file: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     this.#pages += places.length;
     // A long answer does not use the cache, because its pages would displace the pages of many other answers.
-    const kept = exceeds(READER_LIMITS, 'keptPages', this.#pages) ? undefined : this.#cache.pages;
+    const kept = exceeds(READER_LIMITS, 'keptPages', this.#pages) ? undefined : this.cache.pages;
     if (kept === undefined) return this.#readPages(file, places);
     const name = ({ offset }: PagePlace) => `${file.file} ${offset}`;
     const known = places.map((place) => kept.known(name(place)) as StoredPage | undefined);
@@ -147,7 +144,7 @@ export class Archive {
 
   /** Reads a member in which ids or names are looked up. Caches it, because many answers read the same members. */
   lookUp(file: Pick<Segment, 'file' | 'bytes'>, place: PagePlace): Promise<string> {
-    return this.#cache.get(`${file.file} ${place.offset}`, async () => {
+    return this.cache.get(`${file.file} ${place.offset}`, async () => {
       const [page] = await this.#readPages(file, [place]);
       return { value: page?.text ?? '', bytes: page?.text.length ?? 0 };
     });
@@ -155,7 +152,7 @@ export class Archive {
 
   /** Reads pages of a segment from its file. Reads pages together if the gap between them is small. */
   async #readPages({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
-    const { nearBytes = READER_LIMITS.nearBytes } = this.#files;
+    const { nearBytes = READER_LIMITS.nearBytes } = this.files;
     const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
     for (const place of places) {
       const last = reads.at(-1);
@@ -182,7 +179,7 @@ export class Archive {
 
   /** Inflates a page. Rejects with an ArchiveError when the page is damaged. */
   page(gzip: Uint8Array): Promise<string> {
-    return inflate(gzip, this.#files);
+    return inflate(gzip, this.files);
   }
 
   /** Returns the segments whose ranges include this height: one, none, or all segments of a large block. */
@@ -202,51 +199,47 @@ export class Archive {
     try {
       return await read();
     } catch (error) {
-      if (isArchiveError(error)) this.#cache.forget(file);
+      if (isArchiveError(error)) this.cache.forget(file);
       throw error;
     }
   }
 }
 
 export class ArchivedBlock {
-  readonly #archive: Archive;
-  readonly #segments: readonly Segment[];
-  readonly #block: PlacedBlock;
-
-  constructor(archive: Archive, segments: readonly Segment[], block: PlacedBlock) {
-    this.#archive = archive;
-    this.#segments = segments;
-    this.#block = block;
-  }
+  constructor(
+    private readonly archive: Archive,
+    private readonly segments: readonly Segment[],
+    private readonly block: PlacedBlock,
+  ) {}
 
   get height(): number {
-    return this.#block.height;
+    return this.block.height;
   }
 
   /** 64 hex digits, no prefix. */
   get hash(): string {
-    return this.#block.hash;
+    return this.block.hash;
   }
 
   get records(): number {
-    return this.#block.records;
+    return this.block.records;
   }
 
   total(operation: string): number {
-    return sum(this.#segments.map((segment) => this.#countIn(segment, operation)));
+    return sum(this.segments.map((segment) => this.#countIn(segment, operation)));
   }
 
   /** Returns the number of records of this operation that the block has in this segment. */
   #countIn({ part }: Segment, operation: string): number {
-    return this.#segments.length === 1 ? sum(this.#block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
+    return this.segments.length === 1 ? sum(this.block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
   }
 
   /** Reads the pages with these indexes, which must ascend. Rejects with an ArchiveError if a page is unreadable. */
   async pages(numbers: readonly number[]): Promise<StoredPage[]> {
     const pages = await Promise.all(
-      this.#segments.map(async (segment) => {
-        const here = numbers.filter((number) => segmentOf(number, this.#segments) === segment);
-        return here.length === 0 ? [] : this.#archive.pagesAt(segment, placesOf(await this.#placed(segment), here));
+      this.segments.map(async (segment) => {
+        const here = numbers.filter((number) => segmentOf(number, this.segments) === segment);
+        return here.length === 0 ? [] : this.archive.pagesAt(segment, placesOf(await this.#placed(segment), here));
       }),
     );
     return pages.flat();
@@ -259,7 +252,7 @@ export class ArchivedBlock {
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
     // If a block has several segments, the root has the number of its records in each segment. So only the directories
     // of segments with wanted records are read.
-    const segments = overlapping(this.#segments, (segment) => this.#countIn(segment, operation), from, to);
+    const segments = overlapping(this.segments, (segment) => this.#countIn(segment, operation), from, to);
     const pages = await Promise.all(
       segments.map(async ({ item, before }) => {
         const { operations, page = 0 } = await this.#placed(item);
@@ -272,7 +265,7 @@ export class ArchivedBlock {
   }
 
   async #placed(segment: Segment): Promise<PlacedBlock> {
-    const block = (await this.#archive.directory(segment)).get(this.height);
+    const block = (await this.archive.directory(segment)).get(this.height);
     if (block?.hash !== this.hash) throw new ArchiveError(`${segment.file} does not have block ${this.height}`);
     return block;
   }

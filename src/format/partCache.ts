@@ -6,27 +6,21 @@
 import { countCrossing, type LimitName, READER_LIMITS } from '../limits.ts';
 
 export class PartCache {
-  readonly #mostBytes: number;
   /** The least recently used part comes first. */
   readonly #parts = new Map<string, { readonly value: unknown; readonly bytes: number }>();
   #bytes = 0;
   #root: { readonly name: string; readonly value: unknown } | undefined;
-
-  /** Cache of inflated pages and documents. Undefined on hosts with little memory. */
-  readonly pages: PartCache | undefined;
 
   /**
    * `mostBytes` is the maximum total size of all parts except the root. A larger part displaces all others but is kept
    * itself, because otherwise each answer would parse it again. `limit` is the name of this maximum in limits.ts.
    */
   constructor(
-    mostBytes = READER_LIMITS.cachedBytes,
-    pages?: PartCache,
+    private readonly mostBytes = READER_LIMITS.cachedBytes,
+    /** Cache of inflated pages and documents. Undefined on hosts with little memory. */
+    readonly pages?: PartCache,
     private readonly limit: LimitName = 'cachedBytes',
-  ) {
-    this.#mostBytes = mostBytes;
-    this.pages = pages;
-  }
+  ) {}
 
   /**
    * Returns the root with this name from memory, or else from `load`. Keeps only the last root, regardless of its size.
@@ -65,7 +59,7 @@ export class PartCache {
     this.#parts.set(name, part);
     this.#bytes += part.bytes;
     for (const [oldest] of this.#parts) {
-      if (oldest === name || this.#bytes <= this.#mostBytes) return;
+      if (oldest === name || this.#bytes <= this.mostBytes) return;
       countCrossing(this.limit);
       this.forget(oldest);
     }

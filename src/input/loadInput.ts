@@ -49,8 +49,6 @@ export interface Loaded
   /** The runes. Undefined if the runes in the state have not changed. */
   readonly runes: InputReader['joined'];
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
-  /** Files that were read, by file number. */
-  readonly read: InputReader['read'];
   /** Index of the folder of rows, and the folder, if the input is exactly the files of one index. */
   readonly folder: { readonly path: string; readonly index: FolderIndex } | undefined;
   /**
@@ -122,7 +120,6 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
     return {
       ...blocksRead,
       ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, outdated },
-      read: new Map(reader.read),
       folder: range === undefined ? onlyFolder(found) : undefined,
       readUnchanged: (blocks, all) => orChanged(selection, reader, () => readUnchanged(reader, blocks, all)),
       files: found.length,

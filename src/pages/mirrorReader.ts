@@ -16,11 +16,6 @@ interface Known {
 }
 
 export class MirrorReader<File extends OpenFile> {
-  readonly #files: Files<File>;
-  readonly #lists: AnswerFromLists;
-  readonly #freshMs: number;
-  readonly #confirmsAbsence: boolean;
-  readonly #now: () => number;
   readonly #cache = new PartCache();
   /** Concurrent requests share one read of the manifest. */
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
@@ -31,13 +26,13 @@ export class MirrorReader<File extends OpenFile> {
    * unknown in layout `files`. A new build in another dialect or layout may have this id at another path. `now` is the
    * clock.
    */
-  constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false, now = Date.now) {
-    this.#files = files;
-    this.#lists = lists;
-    this.#freshMs = freshMs;
-    this.#confirmsAbsence = confirmsAbsence;
-    this.#now = now;
-  }
+  constructor(
+    private readonly files: Files<File>,
+    private readonly lists: AnswerFromLists,
+    private readonly freshMs: number,
+    private readonly confirmsAbsence = false,
+    private readonly now = Date.now,
+  ) {}
 
   /**
    * Answers a request. `target` is its path and query. If a required file is missing, the host may be replacing files,
@@ -46,8 +41,8 @@ export class MirrorReader<File extends OpenFile> {
    * constructor, because concurrent requests share one read of it: a request that aborts its own `files` must not abort
    * this read.
    */
-  answer(target: string, files = this.#files): Promise<Answer<File>> {
-    return this.#twice(files, (site, counted) => respond(target, site, counted, this.#lists, this.#cache));
+  answer(target: string, files = this.files): Promise<Answer<File>> {
+    return this.#twice(files, (site, counted) => respond(target, site, counted, this.lists, this.#cache));
   }
 
   /**
@@ -98,19 +93,19 @@ export class MirrorReader<File extends OpenFile> {
       nearBytes: files.nearBytes,
     };
     const answer = await work(known.site, counted);
-    if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text)
+    if (this.confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text)
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     return answer;
   }
 
   #current(): Promise<Known> {
-    if (this.#manifest !== undefined && this.#manifest.until > this.#now()) return this.#manifest.known;
+    if (this.#manifest !== undefined && this.#manifest.until > this.now()) return this.#manifest.known;
     return this.#anew();
   }
 
   #anew(): Promise<Known> {
     const known = this.#read();
-    this.#manifest = { known, until: this.#now() + this.#freshMs };
+    this.#manifest = { known, until: this.now() + this.freshMs };
     known.catch(() => {
       if (this.#manifest?.known === known) this.#manifest = undefined;
     });
@@ -118,7 +113,7 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   async #read(): Promise<Known> {
-    const file = await this.#files.open(MANIFEST_PATH);
+    const file = await this.files.open(MANIFEST_PATH);
     if (file === undefined) throw new Error(`${MANIFEST_PATH} is missing`);
     const text = await file.text();
     return { text, site: siteOf(JSON.parse(text)) };

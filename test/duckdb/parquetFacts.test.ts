@@ -111,10 +111,10 @@ describe('a file of DuckDB', () => {
     await store.run(`COPY (${rows}) TO '${path}' (FORMAT parquet${options})`);
     const facts = parquetFacts(path);
     const found = await store.rows(
-      `SELECT any_value(row_group_num_rows) AS rows, sum(total_uncompressed_size)::BIGINT AS bytes FROM parquet_metadata('${path}') GROUP BY row_group_id ORDER BY row_group_id`,
-      { rows: int, bytes: int },
+      `SELECT sum(total_uncompressed_size)::BIGINT AS bytes FROM parquet_metadata('${path}') GROUP BY row_group_id`,
+      { bytes: int },
     );
-    expect([facts.rows, facts.groups, facts.isPlain]).toEqual([10_000, found.map((group) => group.rows), isPlain]);
+    expect([facts.rows, facts.isPlain]).toEqual([10_000, isPlain]);
     // DuckDB also counts the headers of pages.
     const bytes = found.reduce((sum, group) => sum + group.bytes, 0);
     expect(facts.unpacked).toBeGreaterThan(bytes * 0.9);

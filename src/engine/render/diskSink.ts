@@ -56,24 +56,21 @@ export class DiskSink implements FileSink {
 
   /** Makes `path` a hard link of the file `from` outside of the folder, or else a copy. Does not change the counts. */
   linkFrom(path: string, from: string): void {
-    this.#place(
-      path,
-      false,
-      (to) => isSameFile(from, to),
-      (to) => linkOrCopy(from, to),
-    );
+    this.#link(path, from, false);
   }
 
   /** Makes `path` a hard link of `target`, or else a copy. */
   link(path: string, target: string): void {
-    const from = `${this.root}/${target}`;
-    const isPlaced = this.#place(
+    this.#count(this.#link(path, `${this.root}/${target}`, true));
+  }
+
+  #link(path: string, from: string, isPage: boolean): boolean {
+    return this.#place(
       path,
-      true,
+      isPage,
       (to) => isSameFile(from, to),
       (to) => linkOrCopy(from, to),
     );
-    this.#count(isPlaced);
   }
 
   /** Writes a file. Returns false if it already has these bytes. */

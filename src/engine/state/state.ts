@@ -98,24 +98,20 @@ export class StateTables extends Place {
 }
 
 export class State extends StateTables {
-  readonly #store: Store;
-  readonly #cache: string | undefined;
-  readonly #settings: object;
   /** Tables of the last build, which this build updates after `begin`. All are empty in a full build. */
   readonly known: StateTables;
-  /** The reason for a full build; undefined for an incremental build. */
-  readonly whyFull: string | undefined;
-  /** True when this build created the state file and has not committed anything to it. */
-  #isBlank: boolean;
 
-  private constructor(store: Store, cache: string | undefined, settings: object, whyFull: string | undefined, isBlank: boolean) {
+  private constructor(
+    private readonly store: Store,
+    private readonly cache: string | undefined,
+    private readonly settings: object,
+    /** The reason for a full build; undefined for an incremental build. */
+    readonly whyFull: string | undefined,
+    /** True when this build created the state file and has not committed anything to it. */
+    private isBlank: boolean,
+  ) {
     super('state');
     this.known = whyFull === undefined ? this : NOTHING;
-    this.#store = store;
-    this.#cache = cache;
-    this.#settings = settings;
-    this.whyFull = whyFull;
-    this.#isBlank = isBlank;
   }
 
   /**
@@ -158,24 +154,24 @@ export class State extends StateTables {
 
   /** Must be called before all changes. In a full build, empties all tables. */
   async begin(): Promise<void> {
-    if (this.whyFull !== undefined) await createTables(TABLES, this.#store);
+    if (this.whyFull !== undefined) await createTables(TABLES, this.store);
   }
 
   /** Writes all changes to the file. The state then describes the output with this manifest. */
   async commit(manifest: string): Promise<void> {
-    const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
-    await this.#store
+    const basis = [program, JSON.stringify(this.settings), manifest].map(literal).join(', ');
+    await this.store
       .run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); CHECKPOINT state`)
       .catch((error: unknown) => {
         // Messages about a failed sync do not name the file.
-        throw this.#cache !== undefined && isDiskFailure(error) ? unusableCache(this.#cache, error) : error;
+        throw this.cache !== undefined && isDiskFailure(error) ? unusableCache(this.cache, error) : error;
       });
-    this.#isBlank = false;
+    this.isBlank = false;
   }
 
   /** Removes the state file if it has no content. The caller closes the store, which drops uncommitted changes. */
   close(): void {
-    if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) removeIfPossible(path);
+    if (this.isBlank && this.cache !== undefined) for (const path of filesIn(this.cache)) removeIfPossible(path);
   }
 }
 
