@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { BIGINT, type DuckDBConnection, DuckDBDataChunk, DuckDBInstance, INTEGER, VARCHAR, version } from '@duckdb/node-api';
+import { BIGINT, DOUBLE, type DuckDBConnection, DuckDBDataChunk, DuckDBInstance, INTEGER, VARCHAR, version } from '@duckdb/node-api';
 import { textDecoder } from '@duckdb/node-api/lib/vectors/dataAccessors.js';
 import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, hasTooManyFiles, messageOf } from '../errors.ts';
@@ -28,6 +28,7 @@ const APPENDED = {
   VARCHAR: { type: VARCHAR, cellOf: String },
   BIGINT: { type: BIGINT, cellOf: BigInt },
   INTEGER: { type: INTEGER, cellOf: Number },
+  DOUBLE: { type: DOUBLE, cellOf: Number },
 } as const;
 
 /** Rows of a chunk of DuckDB, at most. A call for each cell of a row takes three times as long. */

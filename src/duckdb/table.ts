@@ -5,7 +5,7 @@
  */
 import type { Field } from '../contract/fields.ts';
 
-export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
+export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'HUGEINT' | 'BOOLEAN';
 export type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
 /** A table or view. A parameter that needs certain columns also accepts a table with more columns. */

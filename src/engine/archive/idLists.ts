@@ -61,7 +61,7 @@ export async function writeIds(
 const NONE = new Float64Array();
 
 /** Ids as numbers: the key, and the values of an entry (IdEntry). */
-const IDS = columns('key BIGINT, height BIGINT, first BIGINT, count BIGINT');
+const IDS = columns('key DOUBLE, height DOUBLE, first DOUBLE, count DOUBLE');
 const COLUMNS = Object.keys(IDS).map((name) => `"${name}"`);
 
 /** Memory that DuckDB needs to sort an entry, in bytes. */

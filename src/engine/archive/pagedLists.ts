@@ -8,7 +8,8 @@ import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 const [TAB, LINE_FEED, POINT, ZERO, SMALL_A] = [9, 10, 46, 48, 97];
 
 /** What follows the key of a list in the key of its head. */
-const HEAD = Buffer.from(headKey(''));
+const HEAD_END = headKey('');
+const HEAD = Buffer.from(HEAD_END);
 
 /** Number of hex digits for each number of a key, and the end of these numbers. */
 const HEX_DIGITS = 6;
@@ -170,18 +171,17 @@ export class PagedLists {
  */
 export function* storedLists(old: Pick<StoredArchive, 'read'>, level: DocumentLevel, page: number): Generator<StoredDocument> {
   let [entries, pages]: [string[], number] = [[], 0];
+  const check = (key: string, isRight: boolean) => {
+    if (!isRight) throw new ChangedArchiveError(`the archive's list ${key} is damaged`);
+  };
   for (const { key, values } of documentsOf(old, level)) {
-    const list = pages === 0 ? undefined : lengthIn(values);
-    const isPage = key.endsWith(pageKey('', pages)) && entries.length === pages * page;
-    if (
-      list === undefined ? values.length > page || !(isPage || (pages === 0 && headKey(keyOfHead(key)) === key)) : list !== entries.length
-    )
-      throw new ChangedArchiveError(`the archive's list ${key} is damaged`);
-    if (isPage && list === undefined) {
+    if (!key.endsWith(HEAD_END)) {
+      check(key, values.length <= page && key.endsWith(pageKey('', pages)) && entries.length === pages * page);
       for (const value of values) entries.push(value);
       pages += 1;
     } else {
-      yield { key: keyOfHead(key), values: list === undefined ? values : entries };
+      check(key, pages === 0 ? values.length <= page : lengthIn(values) === entries.length);
+      yield { key: keyOfHead(key), values: pages === 0 ? values : entries };
       [entries, pages] = [[], 0];
     }
   }
