@@ -1,6 +1,6 @@
 /**
  * Puts faults (list.ts) one after another into copies of the program, and checks that the test file of each notices it:
- * `npm run faults [ROOM or pattern of names]`. Each test file first runs without a fault.
+ * `npm run faults [ROOM or pattern of names]`. The tests that noticed faults then run without a fault.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,10 +20,14 @@ const COPIES = 2;
 /** A test file that is still running after this time is stopped. Only broken tests take so long. */
 const MOST_MS = Number(env['FAULT_MS'] ?? 60_000);
 
-/** What one run of a test file said. `failure` is its first failed test, or the reason why it could not run. */
+/**
+ * What one run of a test file said. `failure` is its first failed test, or the reason why it could not run. `failed` is
+ * the name of this test.
+ */
 interface TestRun {
   readonly passed: number;
   readonly failure: string | undefined;
+  readonly failed?: string | undefined;
   readonly isStopped: boolean;
 }
 
@@ -65,6 +69,7 @@ async function runTest(copy: string, test: string, only: string | undefined): Pr
   return {
     passed: numPassedTests,
     failure: code === 0 ? undefined : (failed?.fullName ?? unread ?? `vitest ended with ${code}`),
+    failed: failed?.fullName,
     isStopped,
   };
 }
@@ -72,36 +77,62 @@ async function runTest(copy: string, test: string, only: string | undefined): Pr
 type Outcome = 'noticed' | 'escaped' | 'no result';
 const outcomes = new Map<Fault, Outcome>();
 
-function say(fault: Fault, outcome: Outcome, what: string, since: number): void {
-  outcomes.set(fault, outcome);
-  const seconds = ((Date.now() - since) / 1000).toFixed(1);
-  console.log(`${outcome.padEnd(9)} ${seconds.padStart(5)} s  ${roomOf(fault.file)}: ${fault.name} [${fault.test}] ${what}`);
+/** A run of a test file with a fault. */
+interface FaultRun extends TestRun {
+  readonly fault: Fault;
+  readonly seconds: number;
 }
 
-/** Runs a test file without a fault, and then with each of these faults. */
+function say({ fault, seconds }: FaultRun, outcome: Outcome, what: string): void {
+  outcomes.set(fault, outcome);
+  console.log(`${outcome.padEnd(9)} ${seconds.toFixed(1).padStart(5)} s  ${roomOf(fault.file)}: ${fault.name} [${fault.test}] ${what}`);
+}
+
+/** Runs a test file with a fault. */
+async function runWith(copy: string, fault: Fault): Promise<FaultRun> {
+  const since = Date.now();
+  const path = join(copy, fault.file);
+  const before = readFileSync(path);
+  writeFileSync(path, changed(fault));
+  try {
+    return { fault, ...(await runTest(copy, fault.test, fault.only)), seconds: (Date.now() - since) / 1000 };
+  } finally {
+    writeFileSync(path, before);
+  }
+}
+
+/**
+ * Runs a test without a fault. Returns undefined if it passes, and otherwise what failed. A test may need those before it,
+ * so all that ran with the faults run if it fails alone.
+ */
+async function runWithout(copy: string, test: string, runs: readonly FaultRun[]): Promise<string | undefined> {
+  const names = runs.flatMap(({ failed }) => failed ?? []);
+  const exactly = [...new Set(names)].map((name) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
+  const patterns = new Set(runs.map(({ fault }) => fault.only));
+  const only = patterns.has(undefined) ? undefined : [...patterns].join('|');
+  if (names.length === runs.length) {
+    const { passed, failure } = await runTest(copy, test, exactly.join('|'));
+    if (failure === undefined && passed >= exactly.length) return undefined;
+  }
+  const { passed, failure } = await runTest(copy, test, only);
+  return failure ?? (passed === 0 ? 'no test has this name' : undefined);
+}
+
+/** Runs a test file with each of these faults, and then without one the tests that noticed them. */
 async function runGroup(copy: string, test: string, faults: readonly Fault[]): Promise<void> {
-  const only = faults.every((fault) => fault.only !== undefined) ? [...new Set(faults.map((fault) => fault.only))].join('|') : undefined;
-  const begun = Date.now();
-  const baseline = await runTest(copy, test, only);
-  if (baseline.failure !== undefined || baseline.passed === 0) {
-    for (const fault of faults) say(fault, 'no result', `baseline fails: ${baseline.failure ?? 'no test has this name'}`, begun);
-    return;
-  }
+  const noticed: FaultRun[] = [];
   for (const fault of faults) {
-    const since = Date.now();
-    const path = join(copy, fault.file);
-    const before = readFileSync(path);
-    writeFileSync(path, changed(fault));
-    try {
-      const { passed, failure, isStopped } = await runTest(copy, test, fault.only);
-      if (isStopped) say(fault, 'no result', `stopped after ${MOST_MS / 1000} s`, since);
-      else if (failure !== undefined) say(fault, 'noticed', failure, since);
-      else if (passed === 0) say(fault, 'no result', `no test has the name ${fault.only}`, since);
-      else say(fault, 'escaped', '', since);
-    } finally {
-      writeFileSync(path, before);
-    }
+    const run = await runWith(copy, fault);
+    if (run.isStopped) say(run, 'no result', `stopped after ${MOST_MS / 1000} s`);
+    else if (run.failure !== undefined) noticed.push(run);
+    else if (run.passed === 0) say(run, 'no result', `no test has the name ${fault.only}`);
+    else say(run, 'escaped', '');
   }
+  if (noticed.length === 0) return;
+  const wrong = await runWithout(copy, test, noticed);
+  for (const run of noticed)
+    if (wrong === undefined) say(run, 'noticed', run.failure ?? '');
+    else say(run, 'no result', `fails without the fault, too: ${wrong}`);
 }
 
 /** Copies the files that git tracks or would add. */
