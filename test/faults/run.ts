@@ -149,7 +149,7 @@ const faults = FAULTS.filter(({ file, name }) => (isRoom ? roomOf(file) === want
 for (const fault of faults) transformSync(changed(fault), { loader: 'ts' });
 const work = mkdtempSync(join(tmpdir(), `rune-activity-mirror-${process.pid}-faults-`));
 try {
-  const groups = [...groupBy(faults, ({ test }) => test)];
+  const groups = [...groupBy(faults, ({ test }) => test)].sort(([, a], [, b]) => b.length - a.length);
   await Promise.all(
     Array.from({ length: Math.min(COPIES, groups.length) }, async (_, i) => {
       const copy = makeCopy(join(work, `${i}`));

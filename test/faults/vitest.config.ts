@@ -11,5 +11,7 @@ export default {
     testTimeout: 60_000,
     hookTimeout: 60_000,
     isolate: false,
+    // Runs of a copy differ in one file, so they read the others as an earlier run transformed them.
+    experimental: { fsModuleCache: true, fsModuleCachePath: '.transformed' },
   },
 };
