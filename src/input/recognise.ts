@@ -3,6 +3,7 @@
  * columns of a table. File names do not matter.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { attempt } from '../attempt.ts';
 import {
   ACTIVITY_FIELDS,
   EVENT_INDEX,
@@ -16,7 +17,7 @@ import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts
 import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
 import { type LineEnd, readParquetSchema } from '../duckdb/readFilesSql.ts';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
-import { InputError } from '../errors.ts';
+import { codeOf, InputError } from '../errors.ts';
 import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { shorten } from './inputFindings.ts';
@@ -172,15 +173,10 @@ function jsonLayout(head: string): JsonLayout {
   if (text.startsWith('[')) return 'array';
   const end = text.indexOf('\n');
   if (end < 0) return 'newline_delimited';
-  try {
-    JSON.parse(text.slice(0, end));
-    return 'newline_delimited';
-  } catch {
-    // The first line is not complete JSON. The file is either a pretty-printed object, or NDJSON with a broken first
-    // line.
-    const rest = text.slice(end + 1).trimStart();
-    return rest.startsWith('{') ? 'newline_delimited' : 'unstructured';
-  }
+  if (attempt(() => JSON.parse(text.slice(0, end))) !== undefined) return 'newline_delimited';
+  // The first line is not complete JSON. The file is either a pretty-printed object, or NDJSON with a broken first line.
+  const rest = text.slice(end + 1).trimStart();
+  return rest.startsWith('{') ? 'newline_delimited' : 'unstructured';
 }
 
 /**
@@ -229,17 +225,20 @@ function checkNames(file: InputFile, names: readonly string[]): void {
 }
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
-  checkLengths(common);
+  const { file } = common;
   try {
+    // Throws for lengths in the file that DuckDB would believe.
+    parquetFacts(common.path);
     const columns = await columnsInParquet(common.path, store);
     checkNames(
-      common.file,
+      file,
       columns.map(({ name }) => name),
     );
-    return { ...common, form: recogniseTable(common.file, columns), format: 'parquet', columns };
+    return { ...common, form: recogniseTable(file, columns), format: 'parquet', columns };
   } catch (error) {
-    if (!isAboutFile(error)) throw error;
-    throw new InputError(`${common.file.name} is broken Parquet: ${duckdbMessage(error)}`);
+    if (error instanceof ParquetError || isAboutFile(error))
+      throw new InputError(`${file.name} is broken Parquet: ${duckdbMessage(error)}`);
+    throw codeOf(error) === undefined ? error : unreadable(file.name, error);
   }
 }
 
@@ -247,11 +246,7 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
 async function columnsInParquet(path: string, store: Store): Promise<TableColumn[]> {
   const [, ...elements] = await store.rows(
     `SELECT name, num_children, coalesce(duckdb_type, 'nested') AS type FROM ${readParquetSchema(path)}`,
-    {
-      name: text,
-      num_children: nullable(int),
-      type: text,
-    },
+    { name: text, num_children: nullable(int), type: text },
   );
   const columns: TableColumn[] = [];
   // Each element is followed by the elements within it.
@@ -262,15 +257,6 @@ async function columnsInParquet(path: string, store: Store): Promise<TableColumn
     within += children;
   }
   return columns;
-}
-
-/** Throws an InputError if the file has lengths that DuckDB would believe. */
-function checkLengths({ file, path }: Common): void {
-  try {
-    parquetFacts(path);
-  } catch (error) {
-    throw error instanceof ParquetError ? new InputError(`${file.name} is broken Parquet: ${error.message}`) : unreadable(file.name, error);
-  }
 }
 
 /**
