@@ -54,16 +54,8 @@ function compress(state: Uint32Array, words: Uint32Array): void {
 
 export const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
+/** All platforms have it. The language alone, with which this folder is checked, does not declare it. */
+declare const TextEncoder: new () => { encode(text: string): Uint8Array };
+
 /** Encodes a text as UTF-8. A lone surrogate becomes U+FFFD. */
-export function utf8Of(text: string): Uint8Array {
-  const bytes: number[] = [];
-  for (const character of text) {
-    const point = character.codePointAt(0) ?? 0;
-    const code = point >= 0xd800 && point <= 0xdfff ? 0xfffd : point;
-    if (code < 0x80) bytes.push(code);
-    else if (code < 0x800) bytes.push(0xc0 | (code >> 6), 0x80 | (code & 0x3f));
-    else if (code < 0x10000) bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f));
-    else bytes.push(0xf0 | (code >> 18), 0x80 | ((code >> 12) & 0x3f), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f));
-  }
-  return Uint8Array.from(bytes);
-}
+export const utf8Of = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -101,23 +101,17 @@ export async function signersOf({ text, signatures }: SignedNote, keys: readonly
   throw new NoteError(`the note is not signed by a key that you trust, but by ${names}`);
 }
 
-const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+/** All platforms have these functions. A character of the decoded text stands for a byte. */
+declare const atob: (text: string) => string;
+declare const btoa: typeof atob;
 
 /** Decodes base64 with padding. Returns undefined for invalid text, and if unused bits of the last digit are not 0. */
 function fromBase64(text: string): Uint8Array | undefined {
-  const digits = text.replace(/={1,2}$/, '');
-  if (text.length % 4 !== 0 || digits.length % 4 === 1) return undefined;
-  const bytes = new Uint8Array(Math.floor((digits.length * 3) / 4));
-  let [held, bits, at] = [0, 0, 0];
-  for (const digit of digits) {
-    const value = DIGITS.indexOf(digit);
-    if (value < 0) return undefined;
-    held = ((held & 0xff) << 6) | value;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes[at] = held >> bits;
-    at += 1;
+  try {
+    const bytes = atob(text);
+    // Other texts may decode to the same bytes, because atob() ignores spaces and unused bits.
+    return btoa(bytes) === text ? Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)) : undefined;
+  } catch {
+    return undefined;
   }
-  return (held & ((1 << bits) - 1)) === 0 ? bytes : undefined;
 }
