@@ -8,7 +8,7 @@
  * The digests of blocks are in files of a thousand heights each: `runes/v1/digests/840000.json`.
  */
 import { createHash } from 'node:crypto';
-import { type BlockDigest, digestsFile } from '../contract/schemas.ts';
+import { type BlockDigest, digestsFile, type Manifest } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
 import { joinedBlobs, readDoubles } from '../duckdb/columns.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
@@ -23,6 +23,14 @@ export function readDigests(text: string, path: string): BlockDigest[] {
   const wrong = blocks.find(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1));
   if (wrong !== undefined) throw new Error(`height ${wrong.height} is not above the height before it, or belongs in another file`);
   return blocks;
+}
+
+/** Returns the paths of the digests files of a mirror with blocks in these ranges of heights, ascending. */
+export function digestsPaths({ heights }: Pick<Manifest, 'heights'>): string[] {
+  const firsts = new Set<number>();
+  for (const [first, last] of heights)
+    for (let height = first - (first % DIGESTS_PER_FILE); height <= last; height += DIGESTS_PER_FILE) firsts.add(height);
+  return [...firsts].sort((a, b) => a - b).map(digestsPath);
 }
 
 /** Yields the digests files of these blocks, whose heights must ascend. */

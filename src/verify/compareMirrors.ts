@@ -13,10 +13,10 @@ import { openRegularFile, readRegularFile } from '../disk/regularFile.ts';
 import { InputError, UsageError } from '../errors.ts';
 import type { ArchiveFiles } from '../format/archiveReader.ts';
 import { groupBy } from '../groupBy.ts';
-import { digestOfBlocks, readDigests, runsOf } from '../output/digests.ts';
+import { digestOfBlocks, digestsPaths, readDigests, runsOf } from '../output/digests.ts';
 import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { Client } from '../pull/httpClient.ts';
-import { baseOf, digestsPaths, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
+import { baseOf, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
 import { type ComparedLists, compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
 import { compareRows, type MirrorWithRows } from './compareRows.ts';
 import { VerificationError } from './findings.ts';
@@ -185,7 +185,7 @@ function readFolder(root: string): Listing {
     const found = manifestSchema.parse(JSON.parse(readFileSync(join(root, MANIFEST_PATH), 'utf8')));
     const wrong = impossible(found);
     if (wrong !== undefined) throw new Error(`its manifest ${wrong}`);
-    const blocks = [...digestsPaths(found)].flatMap((path) => readDigests(readFileSync(join(root, path), 'utf8'), path));
+    const blocks = digestsPaths(found).flatMap((path) => readDigests(readFileSync(join(root, path), 'utf8'), path));
     if (digestOfBlocks(blocks) !== found.digest) throw new Error('its block digests do not match the digest in its manifest');
     return { manifest: found, blocks };
   } catch (error) {

@@ -15,10 +15,10 @@ import { describe } from '../engine/writeArchive.ts';
 import { InputError, isAbsence } from '../errors.ts';
 import type { NoteKey } from '../format/signedNote.ts';
 import { exceeds, LIMITS } from '../limits.ts';
-import { digestsFiles, readDigests } from '../output/digests.ts';
+import { digestsFiles, digestsPaths, readDigests } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { inspectOutput, MARKER } from '../output/outputFolder.ts';
-import { archivePath, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
+import { archivePath, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ArchiveVerification } from './checkArchive.ts';
@@ -130,18 +130,10 @@ function readManifest(root: string, findings: Findings): Manifest {
   }
 }
 
-/** Returns the paths of the digest files that a mirror with these heights has, ascending. */
-function digestsOf({ heights }: Manifest): string[] {
-  const firsts = new Set<number>();
-  for (const [first, last] of heights)
-    for (let height = first - (first % DIGESTS_PER_FILE); height <= last; height += DIGESTS_PER_FILE) firsts.add(height);
-  return [...firsts].sort((a, b) => a - b).map(digestsPath);
-}
-
 /** Reads the blocks in the digest files, sorted by height. Adds a finding for each missing or damaged file. */
 function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
-  for (const path of digestsOf(manifest)) {
+  for (const path of digestsPaths(manifest)) {
     try {
       const blocks = readDigests(readRegularFile(join(root, path)).toString('utf8'), path);
       for (const [, content] of digestsFiles(blocks)) sink.file(path, content);

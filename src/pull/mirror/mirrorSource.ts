@@ -7,9 +7,9 @@ import { InputError } from '../../errors.ts';
 import { formatFault } from '../../format/formatVersion.ts';
 import { PartCache } from '../../format/partCache.ts';
 import { MOST_FILE, MOST_OBJECT } from '../../format/root.ts';
-import { digestOfBlocks, readDigests } from '../../output/digests.ts';
+import { digestOfBlocks, digestsPaths, readDigests } from '../../output/digests.ts';
 import type { Files, OpenFile } from '../../pages/fileAccess.ts';
-import { archiveNameOf, DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../../pages/filePaths.ts';
+import { archiveNameOf, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { type Client, PassingError } from '../httpClient.ts';
 import { HIGHEST } from '../pullOptions.ts';
 
@@ -106,14 +106,6 @@ export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFil
     },
     inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
   };
-}
-
-/** Returns the paths of a mirror's digest files, heights ascending. */
-export function digestsPaths({ heights }: Manifest): Set<string> {
-  const paths = new Set<string>();
-  for (const [first, last] of heights)
-    for (let height = first - (first % DIGESTS_PER_FILE); height <= last; height += DIGESTS_PER_FILE) paths.add(digestsPath(height));
-  return paths;
 }
 
 /** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
