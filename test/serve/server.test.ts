@@ -11,6 +11,7 @@ import { CLIENT_LIMITS } from '../../src/serve/local/clientLimits.ts';
 import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
+import { RECORDED_LIMITS } from '../support/limits.ts';
 import { describeOutputs } from '../support/outputCases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
 import { sampleOutput } from '../support/recorded.ts';
@@ -23,7 +24,7 @@ const dist = join(temporaryFolder(), 'dist');
 let host: LocalHost;
 
 beforeAll(async () => {
-  await testBuild(dist, { inputs: [SAMPLE_INPUT], lists: true });
+  await testBuild(dist, { inputs: [SAMPLE_INPUT], lists: true, limits: RECORDED_LIMITS });
   host = await startServer(dist);
 });
 

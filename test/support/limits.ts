@@ -21,6 +21,17 @@ export function limitsWith(changes: Partial<Limits>): Limits {
  */
 export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') as Partial<Limits>);
 
+/** Number of records that recorded data has several times. */
+const RECORDED = 500;
+
+/** TEST_LIMITS for recorded data, whose blocks have thousands of records: parts of ten records would take minutes. */
+export const RECORDED_LIMITS = limitsWith({
+  ...TEST_LIMITS,
+  sortedAtOnce: Math.max(TEST_LIMITS.sortedAtOnce, RECORDED),
+  listedAtOnce: Math.max(TEST_LIMITS.listedAtOnce, RECORDED),
+  servedAtOnce: Math.max(TEST_LIMITS.servedAtOnce, RECORDED),
+});
+
 /** Limits that a short chain crosses, some of them a thousand times. */
 export const TINY = {
   changesBytes: 1024,

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { Mirror } from '../../support/bundledClient.ts';
-import { limitsWith, TEST_LIMITS } from '../../support/limits.ts';
+import { RECORDED_LIMITS } from '../../support/limits.ts';
 import { ETCHING_INPUTS, replay } from '../../support/recordedLists.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
@@ -39,10 +39,8 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
 
   beforeAll(async () => {
     const work = temporaryFolder();
-    // The recorded blocks have thousands of records, so larger parts than those of invented chains are small, too.
-    const limits = limitsWith({ ...TEST_LIMITS, sortedAtOnce: 500, listedAtOnce: 500, servedAtOnce: 500 });
     for (const [name, inputs] of Object.entries(INPUTS)) {
-      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits });
+      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits: RECORDED_LIMITS });
       hosts.set(name, await startServer(join(work, name)));
     }
   });
