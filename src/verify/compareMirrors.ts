@@ -89,13 +89,11 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   }
   if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
   const rows = await compareRows(mirrors);
-  const unequal = rows.filter(({ digests }) => new Set(digests.values()).size > 1);
+  const unequal = rows.filter(([, digests]) => new Set(digests.values()).size > 1);
   if (unequal.length > 0)
     throw new VerificationError(
       `${all} have the same blocks, but differ in their rows`,
-      unequal
-        .slice(0, SHOWN)
-        .map(({ first, last, digests }) => `rows of blocks ${first}..${last}: ${groupsOf(names, (i) => digests.get(i))}`),
+      unequal.slice(0, SHOWN).map(([range, digests]) => `rows of blocks ${range}: ${groupsOf(names, (i) => digests.get(i))}`),
     );
   const lists = await compareLists(mirrors);
   if (lists.different.length > 0 || lists.faults.size > 0) {

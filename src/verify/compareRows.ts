@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
 import { type Manifest, misfitOf } from '../contract/schemas.ts';
 import { InputError } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 
 export interface MirrorWithRows {
   readonly name: string;
@@ -14,24 +15,19 @@ export interface MirrorWithRows {
   readonly readFile: (path: string) => Promise<Uint8Array>;
 }
 
-/** `digests` has the digest of each mirror whose rows are divided at these heights, by index of the mirror. */
-export interface ComparedRows {
-  readonly first: number;
-  readonly last: number;
-  readonly digests: ReadonlyMap<number, string>;
-}
-
-/** Returns the ranges for which several mirrors have a file of rows, heights ascending. Rejects for a damaged index. */
-export async function compareRows(mirrors: readonly MirrorWithRows[]): Promise<ComparedRows[]> {
-  const ranges = new Map<string, { first: number; last: number; digests: Map<number, string> }>();
-  for (const [i, mirror] of mirrors.entries()) {
-    for (const { first, last, digest } of await filesOf(mirror)) {
-      const range = ranges.get(`${first} ${last}`) ?? { first, last, digests: new Map() };
-      range.digests.set(i, digest);
-      ranges.set(`${first} ${last}`, range);
-    }
-  }
-  return [...ranges.values()].filter(({ digests }) => digests.size > 1).sort((a, b) => a.first - b.first);
+/**
+ * Returns the ranges of heights for which several mirrors have a file of rows, ascending, and the digest of each of these
+ * mirrors by its index. Rejects for a damaged index.
+ */
+export async function compareRows(
+  mirrors: readonly MirrorWithRows[],
+): Promise<(readonly [range: string, digests: ReadonlyMap<number, string>])[]> {
+  const files = (await Promise.all(mirrors.map(filesOf))).flatMap((own, mirror) => own.map((file) => ({ ...file, mirror })));
+  files.sort((a, b) => a.first - b.first);
+  const ranges = [...groupBy(files, ({ first, last }) => `${first}..${last}`)];
+  return ranges
+    .map(([range, same]) => [range, new Map(same.map(({ mirror, digest }) => [mirror, digest]))] as const)
+    .filter(([, digests]) => digests.size > 1);
 }
 
 async function filesOf({ name, manifest: { rows }, readFile }: MirrorWithRows) {
