@@ -70,16 +70,14 @@ export async function rangeOf(options: BuildOptions): Promise<BlockRange | undef
 function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOptions): Promise<number> {
   return withScratch(cache, async (scratch) => {
     const store = await Store.open({ memoryLimit, threads, scratch });
-    let state: State | undefined;
     try {
-      state = await State.attach(store, undefined, {}, undefined);
+      const state = await State.attach(store, undefined, {}, undefined);
       const reading = { known: state.known, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
       const { sources, blocks } = await checkInput(await readInput(inputs, [out, cache], reading), []);
       const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${blocks}`);
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
       return read.reduce((most, last) => Math.max(most, last), tip);
     } finally {
-      await state?.close();
       store.close();
     }
   });

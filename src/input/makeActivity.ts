@@ -43,7 +43,7 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
   const { store } = reading;
   const isAffected = isIn(affected);
   const spent = await listSpent(reader, affected, store);
-  const { all, held, notices } = await joinSources({ sources, runes, holds }, affected, canonicalRecords, reading);
+  const { all, held, notices } = await joinSources({ sources, runes, holds }, affected, true, reading);
   // Usually every block that was read is affected. Then the view needs no filter.
   const others = await store.number(`SELECT count(*) AS number FROM ${holds} WHERE NOT ${isAffected}`);
   const filter = others > 0 ? `WHERE ${isAffected}` : '';
@@ -64,7 +64,7 @@ export async function readUnchanged(
   const { known, store } = reader.reading;
   const files = { sources: await reader.readAgain(blocks), runes, holds: known.held };
   const spent = await listSpent(files, blocks, store);
-  const { all, held } = await joinSources(files, blocks, recordsInAnyOrder, reader.reading);
+  const { all, held } = await joinSources(files, blocks, false, reader.reading);
   const chosen = `SELECT (min(source), block_height) FROM ${held} WHERE records > 0 GROUP BY block_height`;
   return { records: await store.view('unchanged', RECORDS, `SELECT * FROM (${all}) WHERE (source, block_height) IN (${chosen})`), spent };
 }
@@ -78,18 +78,21 @@ interface Joinable {
   readonly holds: TableWith<keyof typeof HELD>;
 }
 
-/** Joins the records of sources. Lists the files of each of `blocks`. The records may also be of other blocks. */
+/**
+ * Joins the records of sources. Lists the files of each of `blocks`. The records may also be of other blocks. Set
+ * `areRendered` if they are rendered.
+ */
 async function joinSources(
   files: Joinable,
   blocks: TableWith<'block_height'>,
-  recordsOf: typeof recordsInAnyOrder,
+  areRendered: boolean,
   reading: Reading,
 ): Promise<Pick<Activity, 'held' | 'notices'> & { readonly all: string }> {
   const { store } = reading;
   const { sources, holds } = files;
   const relations: Records[] = [];
   const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
-  for (const source of direct) relations.push(await recordsOf(source, files, reading, blocks));
+  for (const source of direct) relations.push(await canonicalRecords(source, files, areRendered ? undefined : blocks, reading));
   const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
   const held = await store.table('held', HELD, `SELECT * FROM ${holds} WHERE source IN (${ids.join(', ') || 'NULL'}) AND ${isIn(blocks)}`);
   const envelopes = sources.filter((s) => s.form === 'envelope');
@@ -152,16 +155,27 @@ async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_
 /**
  * Returns a relation with the source's canonical records in the range. For Parquet files, the relation is a view of them,
  * and for all other files a table. If the blocks of a large source are scattered, it is a view of files in the store's
- * folder. `holds` has the blocks of the source.
+ * folder. `holds` has the blocks of the source. With `only`, for records that are not rendered, leaves them scattered, and
+ * takes only these blocks of files that are no Parquet.
  */
-async function canonicalRecords(source: RawSource, { runes, holds }: Joinable, reading: Reading): Promise<Records> {
-  const { store } = reading;
-  const select = selectOf(source, runes, reading);
-  const records = source.isView ? await store.view('canonical', RECORDS, select) : await store.table('canonical', RECORDS, select);
+async function canonicalRecords(
+  source: RawSource,
+  { runes, holds }: Joinable,
+  only: TableWith<'block_height'> | undefined,
+  reading: Reading,
+): Promise<Records> {
+  const { range, keepsRows, store } = reading;
+  const all = runes !== undefined && isLedger(source.form) ? ledgerSelect(source, runes) : canonicalSelect(source);
+  const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
+  const records = source.isView
+    ? await store.view('canonical', RECORDS, select)
+    : await store.table('canonical', RECORDS, only === undefined ? select : `SELECT * FROM (${select}) WHERE ${isIn(only)}`);
+  const isRead = only === undefined && keepsRows && isLedger(source.form);
+  if (!source.isView && !isRead) await store.run(`DROP TABLE ${source.relation}`);
+  if (only !== undefined) return records;
   const heights = source.isView
     ? `(SELECT ${canonicalCell(source, 'block_height')} AS block_height FROM ${source.relation})`
     : `${records}`;
-  if (!source.isView && !(reading.keepsRows && isLedger(source.form))) await store.run(`DROP TABLE ${source.relation}`);
   const ids = source.members.map(({ id }) => id).join(', ');
   const blocks = `SELECT block_height, sum(records) AS records FROM ${holds} WHERE source IN (${ids}) GROUP BY block_height`;
   const ranges = await scatteredRanges(blocks, heights, reading);
@@ -169,24 +183,4 @@ async function canonicalRecords(source: RawSource, { runes, holds }: Joinable, r
   const parts = await dividedRecords(records, ranges, store);
   if (!source.isView) await store.run(`DROP TABLE ${records}`);
   return parts;
-}
-
-function selectOf(source: RawSource, runes: Runes | undefined, { range }: Reading): string {
-  const all = runes !== undefined && isLedger(source.form) ? ledgerSelect(source, runes) : canonicalSelect(source);
-  return range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
-}
-
-/** Like `canonicalRecords`, for records that are not rendered. Of files that are no Parquet, takes only `blocks`. */
-async function recordsInAnyOrder(
-  source: RawSource,
-  { runes }: Joinable,
-  reading: Reading,
-  blocks: TableWith<'block_height'>,
-): Promise<Records> {
-  const { store } = reading;
-  const select = selectOf(source, runes, reading);
-  if (source.isView) return store.view('canonical', RECORDS, select);
-  const table = await store.table('canonical', RECORDS, `SELECT * FROM (${select}) WHERE ${isIn(blocks)}`);
-  await store.run(`DROP TABLE ${source.relation}`);
-  return table;
 }
