@@ -27,11 +27,6 @@ export interface FileKind {
   readonly path: string;
   /** Matches the paths of a kind that has many files. */
   readonly pattern?: RegExp;
-  /**
-   * Layout or option of the builds that write the file. Missing if every build writes it. `archive` also stands for
-   * builds of layout `files` that have an archive beside the pages.
-   */
-  readonly when?: 'files' | 'archive' | 'parquet';
   /** False if hosts do not send the file at the file's own path. */
   readonly isSent?: false;
 }
@@ -50,7 +45,6 @@ const API_FILES: readonly FileKind[] = [
   {
     path: 'runes/v1/blocks/840000.json',
     pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
-    when: 'files',
   },
 ];
 
@@ -82,13 +76,11 @@ export const BUILD_FILES: readonly FileKind[] = /* @__PURE__ */ (() => [
   {
     path: 'rows/840000-840099-3fa04c1b0d5e6f72.parquet',
     pattern: /^rows\/[0-9]+-[0-9]+-[0-9a-f]{16}(?:\.runes)?\.parquet$/,
-    when: 'parquet' as const,
   },
-  { path: 'rows/index-97c1d2e3f4a5b6c7.json', pattern: /^rows\/index-[0-9a-f]{16}\.json$/, when: 'parquet' as const },
+  { path: 'rows/index-97c1d2e3f4a5b6c7.json', pattern: /^rows\/index-[0-9a-f]{16}\.json$/ },
   {
     path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3.bin',
     pattern: /^archive\/[0-9a-f]{64}\.bin$/,
-    when: 'archive' as const,
   },
 ])();
 

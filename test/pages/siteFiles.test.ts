@@ -27,6 +27,13 @@ const GOLDEN = 'test/fixtures/golden/activity';
 const MANIFEST = manifestSchema.parse(JSON.parse(read(`${GOLDEN}/contract/runes/v1/manifest.json`)));
 const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
 const pathsOf = (kinds: readonly FileKind[]) => kinds.map(({ path }) => path);
+
+/** Layout or option of the builds that write a file. Undefined if every build writes it. */
+const whenOf = ({ path }: FileKind) =>
+  [/^runes\/v1\/blocks\//, /^archive\//, /^rows\//].flatMap((folder, i) =>
+    folder.test(path) ? ['files', 'archive', 'parquet'][i] : [],
+  )[0];
+
 const isSent = (kind: FileKind) => kind.isSent ?? true;
 
 describe('every kind of file of a build', () => {
@@ -35,7 +42,7 @@ describe('every kind of file of a build', () => {
     ['hiro', 'files'],
     ['archive', 'archive'],
   ])('is in the table: the tree %s', async (folder, layout) => {
-    const kinds = BUILD_FILES.filter(({ when = layout }) => when === layout);
+    const kinds = BUILD_FILES.filter((kind) => [undefined, layout].includes(whenOf(kind)));
     const built = layout === 'archive' ? await recordedOutput(layout, 'contract') : join(ROOT, GOLDEN, folder);
     const files = [...new Set([...filesBelow(built), 'openapi.json', ...siteAssets().map(([path]) => path)])];
     expect(files.filter((file) => kinds.filter((kind) => isOfKind(kind, file)).length !== 1)).toEqual([]);
@@ -52,10 +59,10 @@ describe('every kind of file of a build', () => {
 
   it('is verified by its path or by its folder', () => {
     const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), STATS_PATH, LATEST_PATH, FEED_PATH, MARKER_PATH];
-    expect(pathsOf(BUILD_FILES.filter(({ pattern, when }) => pattern === undefined && when === undefined)).sort()).toEqual(verified.sort());
+    expect(pathsOf(BUILD_FILES.filter((kind) => kind.pattern === undefined && whenOf(kind) === undefined)).sort()).toEqual(verified.sort());
     const isSwept = (path: string) =>
       isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
-    const byData = BUILD_FILES.filter(({ pattern, when }) => pattern !== undefined || when !== undefined);
+    const byData = BUILD_FILES.filter((kind) => kind.pattern !== undefined || whenOf(kind) !== undefined);
     expect(pathsOf(byData).filter((path) => !isSwept(path))).toEqual([]);
   });
 
@@ -79,7 +86,7 @@ describe('every kind of file of a build', () => {
       openapiText({ ...MANIFEST, rows: { index: 'rows/index-97c1d2e3f4a5b6c7.json', sha256: `97c1d2e3f4a5b6c7${'0'.repeat(48)}` } }),
     ) as { readonly paths: Readonly<Record<string, unknown>> };
     const described = Object.keys(paths).map((path) => new RegExp(`^${path.replaceAll('.', '[.]').replace(/\{\w+\}/g, '[^/]+')}$`));
-    const documents = pathsOf(BUILD_FILES.filter(({ when = 'parquet' }) => when === 'parquet')).filter((path) =>
+    const documents = pathsOf(BUILD_FILES.filter((kind) => [undefined, 'parquet'].includes(whenOf(kind)))).filter((path) =>
       /^(?:runes|rows)\/.*json$/.test(path),
     );
     const asked = documents.map((path) => (path === STATUS_PATH ? '/runes/v1/' : `/${path}`));
