@@ -100,20 +100,19 @@ export async function writeArchive(
   return describe({ root: put([content]), bytes: content.length }, root);
 }
 
+/** Returns the facts and the paths of an archive: its root, and all files that the root names. */
 export function describe(name: RootName, root: Root): WrittenArchive {
-  const sizes = sizesOf(name, root);
+  const { segments, ids, lists } = root;
+  // By name, because a level of two lists may be the same file.
+  const sizes = new Map([[name.root, name.bytes], ...filesIn([segments, ids, lists])]);
   return {
     name,
     files: sizes.size,
     bytes: [...sizes.values()].reduce((sum, bytes) => sum + sizeOf(bytes), 0),
     paths: new Set([...sizes.keys()].map(archivePath)),
-    lists: root.lists,
+    lists,
   };
 }
-
-/** Maps the name of the root, and of each file that the root names, to the size of the file's content in bytes. */
-const sizesOf = (name: RootName, { segments, ids, lists }: Root): Map<string, number> =>
-  new Map([[name.root, name.bytes], ...filesIn([segments, ids, lists])]);
 
 /**
  * Searches a part of a root recursively for files of segments and documents. Returns their names and sizes in bytes.

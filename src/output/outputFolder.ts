@@ -104,7 +104,8 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
     throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
   }
   try {
-    await explainFiles(async () => mark(root, UNFINISHED));
+    // Without its sync, an unfinished build could look finished after a power cut.
+    await explainFiles(async () => replaceDurably(join(root, MARKER), UNFINISHED));
   } catch (error) {
     await releaseOutput(root, store).catch(() => undefined);
     throw error;
@@ -121,12 +122,7 @@ const lockOf = (root: string): DatabaseFile => ({
  * Marks the output as finished. The caller must sync all files first, because a power cut could lose unsynced files of
  * a finished output.
  */
-export const finishOutput = (root: string): void => mark(root, FINISHED);
+export const finishOutput = (root: string): void => replaceDurably(join(root, MARKER), FINISHED);
 
 /** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
-
-/** Replaces the marker and syncs it. Without the sync, an unfinished build could look finished after a power cut. */
-function mark(root: string, text: string): void {
-  replaceDurably(join(root, MARKER), text);
-}
