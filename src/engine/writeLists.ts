@@ -3,7 +3,7 @@ import type { Store } from '../duckdb/store.ts';
 import type { ListTables } from '../format/listTables.ts';
 import { writeActivity } from '../lists/activity.sql.ts';
 import { writeBalances } from '../lists/balances.sql.ts';
-import { type EtchingChange, lowestChange, writeEtchings, writeRuneNames } from '../lists/etchings.sql.ts';
+import { type EtchingChange, lowestChange, writeEtchings } from '../lists/etchings.sql.ts';
 import { writeNames } from '../lists/names.sql.ts';
 import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
@@ -64,8 +64,7 @@ export async function writeLists(
   };
   const etchings = etchingForm && {
     total: now.total,
-    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, open, store),
-    runes: await writeRuneNames(etchingPlans, tables?.etchings?.runes ?? [], etchingForm, open, store),
+    ...(await writeEtchings(etchingPlans, tables?.etchings, etchingForm, open, store)),
   };
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.

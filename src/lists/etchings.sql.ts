@@ -14,6 +14,7 @@ import type { Etchings, EtchingTable } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { ChangedRunes } from '../engine/state/updateState.ts';
 import type { DocumentLevel } from '../format/levels.ts';
+import type { EtchingTables } from '../format/listTables.ts';
 import type { WorkLimits } from '../limits.ts';
 import { digitsOf } from './balanceChanges.sql.ts';
 
@@ -32,16 +33,18 @@ export interface EtchingForm {
   readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
 }
 
+type EtchingList = `etchings.${'levels' | 'runes'}`;
+
 /** Bytes of memory that DuckDB needs to sort the facts of an etching. */
 const ROW_BYTES = 2048;
 
 /** Writes a level of documents from `rows` with the columns `ordinal` and `facts`, at most one for each row of `from`. */
-async function writeFacts<Name extends `etchings.${'levels' | 'runes'}`>(
-  list: Name,
+async function writeFacts(
+  list: EtchingList,
   plan: LevelPlan,
   [rows, from]: readonly [rows: string, from: TableWith<'ordinal'>],
   { limits }: EtchingForm,
-  open: OpenLevel<Name>,
+  open: OpenLevel<EtchingList>,
   store: Store,
 ): Promise<DocumentLevel | undefined> {
   const text = `${documentStart(padded('ordinal'))} || ${valueText('facts')} AS text`;
@@ -59,37 +62,30 @@ async function writeFacts<Name extends `etchings.${'levels' | 'runes'}`>(
   return to.finish(plan);
 }
 
-/** Writes the levels of etchings that changed since the last build (`old`). Returns all levels. */
-export const writeEtchings = (
+/** Writes the levels of etchings and of names (allRuneNames.ts) that changed since the last build (`old`). Returns all levels. */
+export async function writeEtchings(
   plans: readonly LevelPlan[],
-  old: readonly DocumentLevel[],
+  old: EtchingTables | undefined,
   form: EtchingForm,
-  open: OpenLevel<'etchings.levels'>,
+  open: OpenLevel<EtchingList>,
   store: Store,
-): Promise<DocumentLevel[]> =>
-  makeLevels(plans, old, async (plan) => {
+): Promise<Pick<EtchingTables, 'levels' | 'runes'>> {
+  const levels = await makeLevels(plans, old?.levels ?? [], async (plan) => {
     const changed = await store.table('changed_etchings', columns('ordinal BIGINT, id VARCHAR'), changedIn(plan, form));
     const rows = factsOf(`${changed}`, plan.last, form);
     const level = await writeFacts('etchings.levels', plan, [rows, changed], form, open, store);
     await store.run(`DROP TABLE ${changed}`);
     return level;
   });
-
-/** Writes the levels of names (allRuneNames.ts) that changed since the last build. Returns all levels. */
-export const writeRuneNames = (
-  plans: readonly LevelPlan[],
-  old: readonly DocumentLevel[],
-  form: EtchingForm,
-  open: OpenLevel<'etchings.runes'>,
-  store: Store,
-): Promise<DocumentLevel[]> =>
-  makeLevels(plans, old, (plan) => {
+  const runes = await makeLevels(plans, old?.runes ?? [], (plan) => {
     const names = 'id, number, spaced_name, divisibility, symbol';
     const rows = `SELECT ordinal, CASE WHEN name = replace(spaced_name, '•', '') THEN json_array(${names}) ELSE json_array(${names}, name) END AS facts
       FROM ${form.etchings} AS e JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${form.state.runes}) USING (id)
       WHERE e.block_height BETWEEN ${plan.first} AND ${plan.last}`;
     return writeFacts('etchings.runes', plan, [rows, form.etchings], form, open, store);
   });
+  return { levels, runes };
+}
 
 /** Returns SQL that selects the etchings that changed in a range of heights: new etchings, and changed supplies. */
 function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
