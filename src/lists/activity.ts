@@ -71,19 +71,6 @@ async function findList(archive: Archive, text: string, offset: number): Promise
   return findPagedList(archive, [...activity].reverse(), listKeyOf(text), offset, parsePointers);
 }
 
-/** The text of a page, and the index of a record in the page. */
-interface RecordInPage {
-  readonly page: string;
-  readonly record: number;
-}
-
-/** Reads the records `from` to `to - 1` of a list. `from` and `to` must not exceed the list's total. */
-async function readRecords(archive: Archive, list: PagedList<Pointer>, from: number, to: number): Promise<RecordInPage[]> {
-  const pointers = await list.read(from, to);
-  const pages = await readPages(archive, pointers);
-  return pointers.map(({ position, record }) => ({ page: pages.get(position) ?? '', record }));
-}
-
 /** Reads the pages of some pointers. Returns the text of each page by the page's position. */
 async function readPages(archive: Archive, pointers: readonly Pointer[]): Promise<Map<number, string>> {
   const { segments } = archive.root;
@@ -155,12 +142,16 @@ function textOf({ rune, address }: Subject): string {
   return address === undefined ? LISTED.rune(rune) : LISTED.both(rune, address);
 }
 
-/** Reads the records `from` to `to - 1` of a list. Rejects with an ArchiveError for a record of another subject. */
+/**
+ * Reads the records `from` to `to - 1` of a list. `to` must not exceed the list's total. Rejects with an ArchiveError for
+ * a record of another subject.
+ */
 async function recordsIn(list: PagedList<Pointer>, from: number, to: number, subject: Subject, archive: Archive): Promise<string[]> {
   if (from >= to) return [];
-  const found = await readRecords(archive, list, from, to);
-  return found.map(({ page, record }) => {
-    const { text, count } = cutRecords(page, record, 1);
+  const pointers = await list.read(from, to);
+  const pages = await readPages(archive, pointers);
+  return pointers.map(({ position, record }) => {
+    const { text, count } = cutRecords(pages.get(position) ?? '', record, 1);
     if (count !== 1 || !isOf(subject, text)) throw new ArchiveError('a list of the archive has a record of another rune or address');
     return text;
   });
