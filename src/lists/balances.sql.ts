@@ -307,24 +307,21 @@ class BalanceRows {
     for await (const chunk of this.store.stream(sql)) yield* chunk.getRows();
   }
 
-  /** Writes entries to a file, which the caller removes. Returns SQL that selects them as pairs, and their number. */
-  async #entriesOf(documents: AsyncIterable<Loaded>): Promise<{ file: string; rows: string; count: number }> {
-    let count = 0;
+  /** Writes entries to a file, which the caller removes. Returns SQL that selects them as pairs. */
+  async #entriesOf(documents: AsyncIterable<Loaded>): Promise<{ file: string; rows: string }> {
     const lines = await writeLines(join(this.form.scratch, 'entries.ndjson'), async (to) => {
-      for await (const { level, subject, entries } of documents) {
-        count += entries.length;
+      for await (const { level, subject, entries } of documents)
         if (entries.length > 0)
           to.add(
             `{"level":${level},"${typeof subject === 'number' ? 'ordinal' : 'key'}":${JSON.stringify(subject)},"entries":[${entries.join()}]}`,
           );
-      }
     });
     // An entry of an address begins with a rune, and an entry of a rune with an address.
     const rows = `SELECT level, coalesce("key", url_encode(entry[1])) AS key, coalesce(ordinal, entry[1]::BIGINT) AS ordinal,
         CASE WHEN ordinal IS NULL THEN entry[7] ELSE entry[2] END AS units,
         coalesce(CASE WHEN ordinal IS NULL THEN entry[8] ELSE entry[3] END, '0') AS before FROM (
       SELECT level, "key", ordinal, unnest(entries) AS entry FROM ${readLines(lines, `level: 'INTEGER', "key": 'VARCHAR', ordinal: 'BIGINT', entries: 'VARCHAR[][]'`)})`;
-    return { file: lines.file, rows, count };
+    return { file: lines.file, rows };
   }
 
   /**

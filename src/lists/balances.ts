@@ -68,7 +68,7 @@ const balanceStart = (ordinal: number): string => `[${ordinal},`;
  * Parses the first value of an address's document, which is the length of a complete list or an entry. Returns the
  * length, or undefined for an entry. Throws for invalid text.
  */
-export function parseTotal(text: string): number | undefined {
+function parseTotal(text: string): number | undefined {
   const value = JSON.parse(text) as number | unknown[];
   return typeof value === 'number' ? value : undefined;
 }
