@@ -129,6 +129,8 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   await context.addInitScript('globalThis.__name = (named) => named');
   await context.addInitScript(countWork);
   const page = await context.newPage();
+  // A slow machine that runs other suites may take longer than the default of 30 s.
+  page.setDefaultTimeout(90_000);
   const unanswered = new Set<Request>();
   requestsOf.set(page, unanswered);
   const problems: string[] = [];

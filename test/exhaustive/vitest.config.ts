@@ -6,7 +6,7 @@ import { SETUP, tier } from '../support/tier.ts';
 const WORKERS = 3;
 
 const FILES = 'test/exhaustive/**/*.test.ts';
-const { test } = tier(FILES, { testTimeout: 600_000 });
+const { test } = tier(FILES, { testTimeout: 1_800_000 });
 const { reporters, sequence, ...alone } = test ?? {};
 
 /**
