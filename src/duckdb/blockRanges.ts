@@ -18,11 +18,11 @@ export async function blockRanges(
   { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,
   store: Store,
   within?: BlockRange,
-): Promise<BlockRange[]> {
+): Promise<(BlockRange & { readonly records: number })[]> {
   const ranges = await store.rows(
-    `SELECT min(block_height) AS first, max(block_height) AS last FROM
-       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS range FROM ${blocks} WHERE ${within === undefined ? 'true' : isWithin(within)}) GROUP BY range ORDER BY first`,
-    { first: int, last: int },
+    `SELECT min(block_height) AS first, max(block_height) AS last, sum(records)::BIGINT AS records FROM
+       (SELECT block_height, records, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS range FROM ${blocks} WHERE ${within === undefined ? 'true' : isWithin(within)}) GROUP BY range ORDER BY first`,
+    { first: int, last: int, records: int },
   );
   if (ranges.length > 1) countCrossing('listedAtOnce');
   return ranges;

@@ -47,11 +47,11 @@ export class GrowingTable<C extends ColumnTypes> extends Table<C> {
 
   /** Adds the rows of a query, which has the columns of the table in any order. */
   async add(rows: string): Promise<void> {
-    await this.store.run(`INSERT INTO ${this.#recent} BY NAME ${rows}`);
-    this.#rows = await this.store.number(`SELECT count(*) AS number FROM ${this.#recent}`);
+    this.#rows += await this.store.count(`INSERT INTO ${this.#recent} BY NAME ${rows}`);
     if (!exceeds(this.limits, 'listedAtOnce', this.#rows)) return;
     await this.store.writeRows(`FROM ${this.#recent}`, this.#folder);
     this.#hasFiles = true;
+    this.#rows = 0;
     await this.#begin();
   }
 

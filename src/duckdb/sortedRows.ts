@@ -14,6 +14,8 @@ export interface KeyedRows {
   readonly rows: string | readonly string[];
   /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
   readonly most?: string;
+  /** A number that is at least the number of rows, but may be far above it. If it is small, the rows are not counted. */
+  readonly bound?: number | undefined;
   /** Column of texts or numbers. Rows with the same value are in the same part. */
   readonly key: string;
   /** Bytes of memory that DuckDB needs to sort a row: several times the length of its texts. */
@@ -51,17 +53,18 @@ export async function* sortedRows(
  * rows that they can be sorted, grouped or joined at once, unless more rows have the same key.
  */
 export async function* rowParts(
-  { rows, most, key, rowBytes = ROW_BYTES, hashEnd }: KeyedRows,
+  { rows, most, bound = Number.POSITIVE_INFINITY, key, rowBytes = ROW_BYTES, hashEnd }: KeyedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<string> {
   const queries = [rows].flat();
   const all = unionOf(queries);
+  const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
+  if (bound <= atOnce && bound <= limits.keptRecords) return yield all;
   const count = await store.number(`SELECT (${most ?? `(SELECT count(*) FROM (${all}))`})::BIGINT AS number`);
   // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
   // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
-  const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
   if (count <= atOnce) return yield all;
   countCrossing('sortedAtOnce');
   const folder = join(store.scratch, store.nameOf('sorted'));

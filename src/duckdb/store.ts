@@ -159,6 +159,11 @@ export class Store {
     await this.connection.run(sql).catch(explained(sql));
   }
 
+  /** Runs statements, and returns the number of rows that the last one inserts into a table, or with which it creates one. */
+  async count(sql: string): Promise<number> {
+    return (await this.row(sql, { Count: int })).Count;
+  }
+
   /**
    * Runs a step in whose statements DuckDB keeps the right side of each join in memory and reads the left side once.
    * Otherwise it chooses the sides by estimates, which are far too low for rows of input files.

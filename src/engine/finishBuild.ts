@@ -39,7 +39,7 @@ interface Updated {
 /** Updates the tables of the state. They change only in memory until `commit`. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
   await state.begin();
-  const before = await listEtchings(state, store);
+  const before = state.whyFull === undefined ? await listEtchings(state, store) : undefined;
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, options.limits, state, store);
   await updateInputs(loaded, state, store);
   const changed = await updateRunes(loaded, state, store);

@@ -58,6 +58,7 @@ export async function writeLists(
 
   const etchingForm = now && {
     etchings: now.table,
+    total: now.total,
     state,
     hasCounts: now.hasCounts,
     limits,
@@ -69,7 +70,7 @@ export async function writeLists(
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
-  const nameForm = { etchings: now?.table, state, page, limits, open };
+  const nameForm = { etchings: now?.table, total: now?.total, state, page, limits, open };
   const names = await writeNames(namePlans, tables?.names ?? [], nameForm, store);
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
   if (!hasActivity) return common;
@@ -86,7 +87,7 @@ export async function writeLists(
   );
   const levels = { limits, old, open, scratch };
   const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read }, store) : undefined;
-  const balanceForm = { ...levels, tip, records, runes: state.runes };
+  const balanceForm = { ...levels, tip, records, bound: read.records, runes: state.runes };
   const balances = hasBalances ? await writeBalances(plans, { ...balanceForm, etchings: now.table }, store) : undefined;
   return { ...common, activity, outputs, balances };
 }

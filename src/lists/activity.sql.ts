@@ -2,7 +2,7 @@
 import { blockRanges, isWithin } from '../duckdb/blockRanges.ts';
 import { readDoubles } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
-import { literal, type Store } from '../duckdb/store.ts';
+import { int, literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import type { LevelBlocks, LevelPlan, PlacedPages } from '../engine/archive/listedRecords.ts';
 import { makeLevels, type OpenLevel } from '../engine/archive/makeLevels.ts';
@@ -34,9 +34,11 @@ export async function writeActivity(
   form: ActivityForm,
   store: Store,
 ): Promise<PlacedLevel[]> {
+  const begins = await bytesBelow(plans, form.blocks, store);
+  const beginOf = ({ first }: LevelRange) => begins[first] ?? 0;
   const levels = await makeLevels<PlacedLevel>(plans, before, (plan) =>
     store.joinAsWritten(async () => {
-      const begin = await bytesBelow(plan.first, form.blocks, store);
+      const begin = beginOf(plan);
       const to = form.open('activity', plan);
       const lists = new PagedLists(to, form.page);
       let [upper, lower, position] = [-1, -1, -1];
@@ -66,7 +68,7 @@ export async function writeActivity(
     }),
   );
   // Blocks below a kept level may have changed.
-  return Promise.all(levels.map(async (level) => ({ ...level, begin: await bytesBelow(level.first, form.blocks, store) })));
+  return levels.map((level) => ({ ...level, begin: beginOf(level) }));
 }
 
 /**
@@ -81,9 +83,12 @@ function textOf(text: string): string {
     .join(' || ');
 }
 
-/** Returns the size of the pages of all blocks below a height, in bytes. */
-const bytesBelow = (height: number, blocks: PackedBlocks, store: Store): Promise<number> =>
-  store.number(`SELECT coalesce(sum(packed), 0)::BIGINT AS number FROM ${blocks} WHERE block_height < ${height}`);
+/** Returns, by the first height of each range, the size of the pages of all blocks below it, in bytes. */
+async function bytesBelow(ranges: readonly LevelRange[], blocks: PackedBlocks, store: Store): Promise<Readonly<Record<number, number>>> {
+  const sums = ranges.map(({ first }) => `coalesce(sum(packed) FILTER (block_height < ${first}), 0)::BIGINT AS "${first}"`);
+  if (sums.length === 0) return {};
+  return store.row(`SELECT ${sums.join(', ')} FROM ${blocks}`, Object.fromEntries(ranges.map(({ first }) => [first, int])));
+}
 
 /** All blocks, with the sizes of their pages in the archive. */
 type PackedBlocks = TableWith<'block_height' | 'packed'>;
@@ -113,9 +118,14 @@ async function rowsOf(plan: LevelRange, begin: number, form: ActivityForm, store
          FROM ${records} WHERE ${isIn}) AS r
        JOIN (FROM ${pages} WHERE ${isIn}) AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize})`;
   const ranges = await blockRanges(levelBlocks, form.limits, store, plan);
-  const most = `SELECT 3 * coalesce(sum(records), 0) FROM ${levelBlocks} WHERE ${isWithin(plan)}`;
+  const most = 3 * ranges.reduce((sum, range) => sum + range.records, 0);
   return {
-    ...{ rows: (ranges.length === 0 ? [plan] : ranges).map((range) => rows(isWithin(range))), most: `(${most})`, rowBytes: SORTED_BYTES },
+    ...{
+      rows: (ranges.length === 0 ? [plan] : ranges).map((range) => rows(isWithin(range))),
+      most: `${most}`,
+      bound: most,
+      rowBytes: SORTED_BYTES,
+    },
     ...{ key: 'upper', hashEnd: 16 ** UPPER_DIGITS, within: 'lower, height DESC, "position", in_page' },
     select: COLUMNS.map((name) => `${name}::DOUBLE`).join(', '),
   };

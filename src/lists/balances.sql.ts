@@ -64,6 +64,8 @@ async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowF
 
 /** Tables and settings for making the rows of balances. */
 interface RowForm extends LevelForm<`balances.${'addresses' | 'holders'}`>, Changes {
+  /** A number that is at least that of the records of all levels that are not kept. */
+  readonly bound: number;
   readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
@@ -159,7 +161,7 @@ class BalanceRows {
    * may have marks instead of long lists of holders.
    */
   async write(range: LevelRange, isRanked: boolean): Promise<KnownLevel> {
-    const { records, etchings, limits } = this.form;
+    const { records, etchings, limits, bound } = this.form;
     const { listPage: page } = limits;
     this.#levels.push(undefined);
     const level = this.#level;
@@ -169,40 +171,48 @@ class BalanceRows {
     const changes = {
       rows: `SELECT url_encode(address) AS key, ordinal, units, sign FROM (${changesIn(range.first, range.last, this.form)}) JOIN ${etchings} USING (id)`,
       most: `(SELECT count(*) FROM ${records} WHERE ${isWithin(range)})`,
-      ...{ key: 'key', rowBytes: CHANGE_BYTES },
+      ...{ bound, key: 'key', rowBytes: CHANGE_BYTES },
     };
     const addresses = this.form.open('balances.addresses', range);
     for await (const part of rowParts(changes, limits, this.store)) {
-      await this.#changePairs(part, below);
+      const long = await this.#changePairs(part, below);
       await pairs.add('FROM changed_pairs');
-      await this.#writeDocuments(addresses, 'key', 'FROM changed_pairs', below);
+      await this.#writeDocuments(addresses, 'key', long, 'FROM changed_pairs', below);
     }
     await this.store.run(`INSERT INTO level_runes SELECT level, ordinal, count(*), sum(${isAbove('units')}::INT - ${isAbove('before')}::INT),
       sum(${isBelow('units')}::INT - ${isBelow('before')}::INT), false FROM ${pairs} WHERE units <> before GROUP BY level, ordinal`);
     if (!isRanked) await this.#markRunes();
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE long_runes AS SELECT ordinal FROM level_runes
+    const long = await this.store.count(`CREATE OR REPLACE TEMP TABLE long_runes AS SELECT ordinal FROM level_runes
       WHERE level = ${level} AND entries > ${page} AND NOT is_marked`);
     const holders = this.form.open('balances.holders', range);
-    await this.#writeDocuments(holders, 'ordinal', `FROM ${pairs}`, below);
+    await this.#writeDocuments(holders, 'ordinal', long, `FROM ${pairs}`, below);
     return { addresses: await addresses.finish(range), holders: await holders.finish(range) };
   }
 
   /**
    * Writes the documents of addresses or runes from the pairs that the level changes, with the complete lists of those in
-   * `long_addresses` or `long_runes`. Such a list may be much longer than its changes in the level, so the pairs of the
+   * `long_addresses` or `long_runes`, which has `lists` rows. Such a list may be much longer than its changes in the level, so the pairs of the
    * levels below are divided, too. `lower` selects those of each written level.
    */
-  async #writeDocuments(to: LevelWriter, subject: 'key' | 'ordinal', changed: string, lower: readonly string[]): Promise<void> {
+  async #writeDocuments(
+    to: LevelWriter,
+    subject: 'key' | 'ordinal',
+    lists: number,
+    changed: string,
+    lower: readonly string[],
+  ): Promise<void> {
     const level = this.#level;
     const long = subject === 'key' ? 'long_addresses' : 'long_runes';
-    const hasLong = (await this.store.number(`SELECT count(*) AS number FROM ${long}`)) > 0;
+    const hasLong = lists > 0;
     if (hasLong) countCrossing('listPage');
     const keys = () => this.#keyRanges('SELECT key FROM long_addresses ORDER BY key');
     const below = await this.#entriesOf(subject === 'key' ? this.#balancesBelow(keys) : this.#holdersBelow());
     const isLong = `SEMI JOIN ${long} USING (${subject})`;
     const queries = [changed, ...(hasLong ? [...lower.map((pairs) => `${pairs} ${isLong}`), below.rows] : [])];
     const rows = queries.map((query) => `SELECT ${Object.keys(PAIRS).join()} FROM (${query})`).join(' UNION ALL ');
-    for await (const part of rowParts({ rows, key: subject, rowBytes: PAIR_BYTES }, this.form.limits, this.store)) {
+    // A record changes one pair.
+    const bound = hasLong ? undefined : this.form.bound;
+    for await (const part of rowParts({ rows, bound, key: subject, rowBytes: PAIR_BYTES }, this.form.limits, this.store)) {
       await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS FROM (${part}) WHERE level = ${level};
         CREATE OR REPLACE TEMP TABLE list_pairs AS FROM (${part}) ${isLong}`);
       await this.#addRunes();
@@ -213,15 +223,18 @@ class BalanceRows {
     rmSync(below.file);
   }
 
-  /** Makes the pairs that changes of some addresses make in the level. `lower` selects the pairs of each written level below. */
-  async #changePairs(changes: string, lower: readonly string[]): Promise<void> {
+  /**
+   * Makes the pairs that changes of some addresses make in the level, and `long_addresses`, of which it returns the number of
+   * rows. `lower` selects the pairs of each written level below.
+   */
+  async #changePairs(changes: string, lower: readonly string[]): Promise<number> {
     const level = this.#level;
     await this.store.run(`CREATE OR REPLACE TEMP TABLE part_changes AS ${summedChanges(changes, 'key, ordinal')}`);
     const below = await this.#entriesOf(this.#changedBelow());
     await this.store.run(`CREATE OR REPLACE TEMP TABLE pairs_below AS ${below.rows}`);
     rmSync(below.file);
     const known = `FROM (${[...lower, 'FROM pairs_below'].join(' UNION ALL ')}) SEMI JOIN part_changes USING (key, ordinal)`;
-    await this.store.run(`CREATE OR REPLACE TEMP TABLE changed_pairs AS
+    return this.store.count(`CREATE OR REPLACE TEMP TABLE changed_pairs AS
       SELECT ${level} AS level, key, ordinal, ${digitsOf('upper', 'lower')} AS units, before FROM (
         SELECT key, ordinal, coalesce(b.units, '0') AS before,
           ${joinedParts('(c.upper + coalesce(b.upper, 0))', '(c.lower + coalesce(b.lower, 0))')}

@@ -27,6 +27,8 @@ export interface EtchingChange {
 
 export interface EtchingForm {
   readonly etchings: EtchingTable;
+  /** Number of etchings. */
+  readonly total: number;
   readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
   /** True if etchings have the numbers and amounts of mints and burns. */
   readonly hasCounts: boolean;
@@ -43,15 +45,15 @@ async function writeFacts(
   list: EtchingList,
   plan: LevelPlan,
   [rows, from]: readonly [rows: string, from: TableWith<'ordinal'>],
-  { limits }: EtchingForm,
+  { limits, total }: EtchingForm,
   open: OpenLevel<EtchingList>,
   store: Store,
 ): Promise<DocumentLevel | undefined> {
   const text = `${documentStart(padded('ordinal'))} || ${valueText('facts')} AS text`;
-  const most = `(SELECT count(*) FROM ${from})`;
   const sorted = {
     rows: `SELECT ordinal, ${text} FROM (${rows})`,
-    most,
+    most: `(SELECT count(*) FROM ${from})`,
+    bound: total,
     rowBytes: ROW_BYTES,
     key: 'ordinal',
     within: 'ordinal',

@@ -25,6 +25,8 @@ type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
 interface NameForm {
   /** Undefined in a mirror without etchings. */
   readonly etchings: EtchingTable | undefined;
+  /** Number of etchings. */
+  readonly total: number | undefined;
   readonly state: RuneTables;
   readonly open: OpenLevel<'names'>;
   /** Maximum number of entries in a document. */
@@ -39,10 +41,15 @@ export const writeNames = (plans: readonly LevelPlan[], old: readonly DocumentLe
     const rows = `SELECT rune_name, concat('[', ordinal, ',', to_json(id), ']') AS rune
       FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, id, ordinal FROM (${runesOf(plan, form.etchings, form.state)}))
       WHERE regexp_full_match(rune_name, '[0-9]+(:[0-9]+)?|[A-Z]+')`;
+    const bound = form.total === undefined ? undefined : 3 * form.total;
     const to = form.open('names', plan);
     const lists = new PagedLists(to, form.page);
     let last = '';
-    for await (const chunk of sortedRows({ rows, key: 'rune_name', within: 'rune', select: 'rune_name, rune' }, form.limits, store)) {
+    for await (const chunk of sortedRows(
+      { rows, bound, key: 'rune_name', within: 'rune', select: 'rune_name, rune' },
+      form.limits,
+      store,
+    )) {
       await yieldNow();
       const [names, runes] = [textsIn(chunk, 0), textsIn(chunk, 1)];
       for (const [row, name] of names.entries()) {

@@ -18,6 +18,8 @@ export interface AddressForm extends LevelForm<`outputs.${'addresses' | 'starts'
   readonly ranges: readonly LevelRange[];
   /** View of the runes that outputs received (output, block_height), even if the outputs are now spent. */
   readonly received: string;
+  /** A number that is at least that of the outputs of all levels that are not kept. */
+  readonly bound: number;
 }
 
 /** SQL expression of the sort key of `output` (lists/unspentOutputs.ts): by descending height, then by txid, then by vout. */
@@ -73,18 +75,19 @@ const MOST_PAGES = 1e8;
 
 /** Writes a level from the outputs that `addOutputs` added, and drops them. */
 export async function writeAddresses(range: LevelRange, outputs: LevelOutputs, form: AddressForm, store: Store) {
-  const { open, limits } = form;
+  const { open, limits, bound } = form;
   const { listPage: page } = limits;
   await placeRemoved(range, outputs.spent, form, store);
   const addresses = open('outputs.addresses', range);
   const all = {
     rows: `SELECT *, false AS is_removed, NULL::BIGINT AS first, NULL::BIGINT AS page FROM ${outputs.made}
       UNION ALL BY NAME SELECT key, "output" AS text, true AS is_removed, first, page FROM level_removed`,
-    ...{ key: 'key', rowBytes: LIST_BYTES },
+    ...{ bound, key: 'key', rowBytes: LIST_BYTES },
   };
+  let pages = 0;
   for await (const part of rowParts(all, limits, store)) {
     // Rows are inserted in the order of the list, so the rowid of a row gives its position.
-    await store.run(`CREATE OR REPLACE TEMP TABLE level_part AS ${part};
+    pages += await store.count(`CREATE OR REPLACE TEMP TABLE level_part AS ${part};
       CREATE OR REPLACE TEMP TABLE list_heads AS SELECT key, made, coalesce(removals, '') AS removals
         FROM (SELECT key, count(*) FILTER (NOT is_removed) AS made FROM level_part GROUP BY key) LEFT JOIN (${REMOVALS}) USING (key)
         WHERE made > ${page} OR removals IS NOT NULL;
@@ -97,7 +100,6 @@ export async function writeAddresses(range: LevelRange, outputs: LevelOutputs, f
   }
   await outputs.made.drop();
   await outputs.spent.drop();
-  const pages = await store.number(`SELECT count(*) AS number FROM list_pages WHERE first = ${range.first}`);
   if (pages > 0) countCrossing('listPage');
   const starts = {
     rows: `SELECT key, page, CASE WHEN page % ${page} = 0 THEN ${documentStart(`key || ' ' || ${padded(`page // ${page}`)}`)} ELSE '' END || ${valueText('start')} AS text
@@ -137,12 +139,12 @@ function textsOf(page: number): string {
  */
 async function placeRemoved(range: LevelRange, spent: LevelOutputs['spent'], form: AddressForm, store: Store): Promise<void> {
   const lower = form.ranges.filter(({ last }) => last < range.first);
-  await store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS
+  const keys = await store.count(`CREATE OR REPLACE TEMP TABLE level_removed AS
       SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM ${spent} WHERE ${lower.length > 0};
     CREATE OR REPLACE TEMP TABLE placed_keys AS SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
       UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${form.limits.listPage}`);
+  if (keys === 0) return;
   const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key)';
-  if ((await store.number(`SELECT count(*) AS number FROM (${sought})`)) === 0) return;
   await store.run(`CREATE OR REPLACE TEMP TABLE removed_heights AS
     SELECT DISTINCT "output", block_height AS height FROM ${form.received} SEMI JOIN (${sought}) USING ("output")`);
   await findHeights(

@@ -44,7 +44,8 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
     SELECT block_height, tx_id || ':' || vout AS "output", tx_index, "timestamp", address, rune_id, amount
     FROM ${read.kept} WHERE operation = 'receive' AND vout IS NOT NULL`);
   const known = plans.flatMap((plan) => (plan.isKept ? (keptLevel(plan, before?.outputs) ?? []) : []));
-  const lists = { ...form, known, ranges: plans, received: 'received' };
+  const bound = read.records + (await store.number(`SELECT count(*) AS number FROM ${read.spent}`));
+  const lists = { ...form, known, ranges: plans, received: 'received', bound };
   await beginAddresses(store);
   const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
   for (const plan of plans) {
@@ -58,7 +59,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       const ofAddresses = await beginLevel(limits, store);
       const rows = `SELECT false AS is_spent, * FROM received WHERE ${isWithin(plan)}
         UNION ALL BY NAME SELECT true AS is_spent, "output", address FROM ${read.spent} WHERE ${isWithin(plan)}`;
-      for await (const part of rowParts({ rows, key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
+      for await (const part of rowParts({ rows, bound, key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {
         await selectOutputs(part, state, store);
         await writeTexts(outputs, store.stream(`SELECT ${TEXTS} FROM (${OUTPUT_TEXTS})`));
         await addOutputs(ofAddresses, { made: 'part_made', spent: 'part_spent' });

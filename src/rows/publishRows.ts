@@ -69,19 +69,20 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   }
 }
 
-/** Returns the published files of a kind, heights ascending. */
-const filesOf = (kind: Kind, state: StateTables, store: Store): Promise<RowFile[]> =>
-  store.rows(`SELECT * EXCLUDE (kind) FROM ${state.rowFiles} WHERE kind = '${kind}' ORDER BY first, last`, FILE);
+/** Returns the published files of each kind, heights ascending. */
+async function publishedFiles({ rowFiles }: StateTables, store: Store): Promise<Record<Kind, RowFile[]>> {
+  const rows = await store.rows(`FROM ${rowFiles} ORDER BY first, last`, { ...FILE, kind: text });
+  const filesOf = (kind: Kind) => rows.filter((row) => row.kind === kind).map(({ kind: _, ...file }) => file);
+  return { files: filesOf('files'), runes: filesOf('runes') };
+}
 
 /** Returns the paths of all published files, and of their index. */
 export async function publishedPaths(state: StateTables, store: Store): Promise<string[]> {
-  const [files, runes] = [await filesOf('files', state, store), await filesOf('runes', state, store)];
   const index = await readIndex(state, store);
-  return [
-    ...(index === undefined ? [] : [rowsIndexPath(index.sha256)]),
-    ...namesOf({ files, runes }).map((name) => `${ROWS_FOLDER}/${name}`),
-  ];
+  return [...(index === undefined ? [] : [rowsIndexPath(index.sha256)]), ...pathsOf(await publishedFiles(state, store))];
 }
+
+const pathsOf = (files: Record<Kind, RowFile[]>): string[] => namesOf(files).map((name) => `${ROWS_FOLDER}/${name}`);
 
 const pathOf = (file: Pick<RowFile, 'first' | 'last' | 'sha256'>, kind: Kind = 'files'): string => `${ROWS_FOLDER}/${rowsName(kind, file)}`;
 
@@ -101,7 +102,7 @@ async function publish(target: RowsTarget, loaded: Loaded, ledger: LedgerRows, s
       );
     await writeFiles(target, loaded, ledger, state, store);
     if (loaded.runes !== undefined || before === undefined) await writeRunes(target, state, store);
-  } else await linkFiles(target, loaded.folder, state, store);
+  } else await linkFiles(target, loaded.folder, new Set(old), state, store);
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
   const { sources, network, ends = [] } = loaded;
   const head: Head = {
@@ -112,22 +113,23 @@ async function publish(target: RowsTarget, loaded: Loaded, ledger: LedgerRows, s
     ...(ends.length === 0 ? {} : { ends: [...ends] }),
     spent,
   };
-  const index = rowsIndexFile({ ...head, files: await filesOf('files', state, store), runes: await filesOf('runes', state, store) });
+  const files = await publishedFiles(state, store);
+  const index = rowsIndexFile({ ...head, ...files });
   target.sink.file(index.path, index.content);
   await store.run(`DELETE FROM ${state.rowsIndex};
     INSERT INTO ${state.rowsIndex} VALUES (${literal(JSON.stringify(head))}, ${literal(index.sha256)})`);
-  const present = new Set(await publishedPaths(state, store));
+  const present = new Set([index.path, ...pathsOf(files)]);
   return old.filter((path) => !present.has(path));
 }
 
-/** Links the files of a folder of rows. The build has compared them with their SHA-256. */
+/** Links the files of a folder of rows, except those with the paths `before`. The build has compared them with their SHA-256. */
 async function linkFiles(
   { sink }: RowsTarget,
   { path, index }: NonNullable<Loaded['folder']>,
+  before: ReadonlySet<string>,
   state: StateTables,
   store: Store,
 ): Promise<void> {
-  const before = new Set(await publishedPaths(state, store));
   for (const kind of KINDS)
     for (const file of index[kind])
       if (!before.has(pathOf(file, kind))) sink.linkFrom(pathOf(file, kind), join(path, rowsName(kind, file)));

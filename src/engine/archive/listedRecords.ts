@@ -71,7 +71,10 @@ export const keptLevel = <Level extends LevelRange>({ first }: LevelPlan, before
   before.find((level) => level.first === first);
 
 /** Records of some blocks, and the outputs that these blocks spend. */
-export type BlockInput = Pick<Loaded, 'kept' | 'spent'>;
+export interface BlockInput extends Pick<Loaded, 'kept' | 'spent'> {
+  /** Number of the records. */
+  readonly records: number;
+}
 
 /** Returns the blocks of all levels that are not kept. */
 export const blocksOfLevels = (plans: readonly LevelPlan[], { blocks }: StateTables, store: Store): Promise<LevelBlocks> =>
@@ -89,7 +92,7 @@ export type LevelBlocks = Table<Columns<'block_height BIGINT, records BIGINT'>>;
 
 /** Reads blocks of the state: from the input that the build has read, or else from unchanged files. */
 export async function readBlocks(
-  blocks: TableWith<'block_height'>,
+  blocks: TableWith<'block_height' | 'records'>,
   { state, input }: Pick<ArchiveSources, 'state' | 'input'>,
   store: Store,
 ): Promise<BlockInput> {
@@ -98,9 +101,10 @@ export async function readBlocks(
     columns('block_height BIGINT'),
     `SELECT block_height FROM ${blocks} ANTI JOIN ${input.blocks} USING (block_height)`,
   );
-  const { others, ...range } = await store.row(
-    `SELECT (SELECT count(*) FROM ${unread}) AS others, coalesce(min(block_height), 0) AS first, coalesce(max(block_height), -1) AS last FROM ${blocks}`,
-    { others: int, first: int, last: int },
+  const { others, records, ...range } = await store.row(
+    `SELECT (SELECT count(*) FROM ${unread}) AS others, coalesce(sum(records), 0)::BIGINT AS records,
+       coalesce(min(block_height), 0) AS first, coalesce(max(block_height), -1) AS last FROM ${blocks}`,
+    { others: int, records: int, first: int, last: int },
   );
   const unchanged = others === 0 ? undefined : await input.readUnchanged?.(unread, state.runes);
   // The range lets DuckDB skip most of a Parquet file.
@@ -114,6 +118,7 @@ export async function readBlocks(
   return {
     kept: await both('level_records', input.kept, unchanged?.records),
     spent: await both('level_spent', input.spent, unchanged?.spent),
+    records,
   };
 }
 
