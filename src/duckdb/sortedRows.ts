@@ -12,8 +12,8 @@ import { literal, MOST_PARTS, type Store, text } from './store.ts';
 export interface KeyedRows {
   /** SQL that selects the rows. With many rows, it runs twice: first to choose the ranges of keys. Several queries run one by one. */
   readonly rows: string | readonly string[];
-  /** SQL expression of an upper bound of the number of rows. Without it, the query runs once more to count them. */
-  readonly most?: string;
+  /** An upper bound of the number of rows, or its SQL expression. Without it, the query runs once more to count them. */
+  readonly most?: number | string;
   /** A number that is at least the number of rows, but may be far above it. If it is small, the rows are not counted. */
   readonly bound?: number | undefined;
   /** Column of texts or numbers. Rows with the same value are in the same part. */
@@ -61,7 +61,8 @@ export async function* rowParts(
   const all = unionOf(queries);
   const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
   if (bound <= atOnce && bound <= limits.keptRecords) return yield all;
-  const count = await store.number(`SELECT (${most ?? `(SELECT count(*) FROM (${all}))`})::BIGINT AS number`);
+  const sql = most ?? `(SELECT count(*) FROM (${all}))`;
+  const count = typeof sql === 'number' ? sql : await store.number(`SELECT (${sql})::BIGINT AS number`);
   // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
   // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();

@@ -312,7 +312,7 @@ const MOST_EQUAL = 100_000;
 
 /** Returns hashes of ids that several transactions have. In valid input, almost always none. */
 async function equalIds({ transactions, counts }: Kept, { limits, store }: Reading): Promise<number[]> {
-  const hashes = { rows: `SELECT ${ID_HASH} AS id FROM ${transactions}`, most: `${counts.transactions}`, key: 'id', hashEnd: 2 ** 53 };
+  const hashes = { rows: `SELECT ${ID_HASH} AS id FROM ${transactions}`, most: counts.transactions, key: 'id', hashEnd: 2 ** 53 };
   const equal: number[] = [];
   for await (const part of rowParts({ ...hashes, rowBytes: HASH_BYTES }, limits, store)) {
     const rows = await store.rows(

@@ -120,12 +120,7 @@ async function rowsOf(plan: LevelRange, begin: number, form: ActivityForm, store
   const ranges = await blockRanges(levelBlocks, form.limits, store, plan);
   const most = 3 * ranges.reduce((sum, range) => sum + range.records, 0);
   return {
-    ...{
-      rows: (ranges.length === 0 ? [plan] : ranges).map((range) => rows(isWithin(range))),
-      most: `${most}`,
-      bound: most,
-      rowBytes: SORTED_BYTES,
-    },
+    ...{ rows: (ranges.length === 0 ? [plan] : ranges).map((range) => rows(isWithin(range))), most, rowBytes: SORTED_BYTES },
     ...{ key: 'upper', hashEnd: 16 ** UPPER_DIGITS, within: 'lower, height DESC, "position", in_page' },
     select: COLUMNS.map((name) => `${name}::DOUBLE`).join(', '),
   };

@@ -104,7 +104,7 @@ export async function writeAddresses(range: LevelRange, outputs: LevelOutputs, f
   const starts = {
     rows: `SELECT key, page, CASE WHEN page % ${page} = 0 THEN ${documentStart(`key || ' ' || ${padded(`page // ${page}`)}`)} ELSE '' END || ${valueText('start')} AS text
       FROM list_pages WHERE first = ${range.first}`,
-    ...{ most: `${pages}`, key: 'key', within: 'page', select: TEXTS },
+    ...{ most: pages, key: 'key', within: 'page', select: TEXTS },
   };
   const startsOf = open('outputs.starts', range);
   if (pages > 0) await writeTexts(startsOf, sortedRows(starts, limits, store));
