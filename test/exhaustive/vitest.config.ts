@@ -34,7 +34,7 @@ export default {
           sequence: { groupOrder: 1 },
         },
       },
-      // Short chains that cross no default limit, and suites that `npm test` runs with default limits.
+      // Short chains that cross no default limit, and a suite that `npm test` runs with default limits.
       {
         test: {
           ...shared,

@@ -13,7 +13,6 @@ import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { Mirror } from '../support/bundledClient.ts';
 import { ROOT } from '../support/cli.ts';
-import { RECORDED_LIMITS } from '../support/limits.ts';
 import { recordedOutput } from '../support/recorded.ts';
 import { ETCHING_INPUTS, replay } from '../support/recordedLists.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -59,7 +58,7 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
 
   beforeAll(async () => {
     const own = join(temporaryFolder(), 'own');
-    await testBuild(own, { inputs: ETCHING_INPUTS, dialect: 'hiro', layout, limits: RECORDED_LIMITS });
+    await testBuild(own, { inputs: ETCHING_INPUTS, dialect: 'hiro', layout });
     hosts.set('own', await startServer(own));
     hosts.set('parent', await startServer(await recordedOutput(layout, 'hiro')));
   });

@@ -93,10 +93,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
     'listedAtOnce',
     'sortedAtOnce',
   ],
-  etchings: ['batchRecords', 'tableLevels'],
   server: ['batchRecords', 'segmentBlocks', 'tableLevels', 'sortedAtOnce', 'readWhole', 'smallFile', 'nearBytes', ...SERVED],
-  activityLists: ['batchRecords', 'sortedAtOnce', 'listLevels'],
-  nodeChains: ['blocksPerCommit'],
   nodeKill: ['changesBytes', 'runesPerText'],
 };
 
@@ -109,6 +106,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   mergeBelow: ['exhaustive/project/tinyLimits', "'mergeBelow'"],
   blocksBeforeThread: ['exhaustive/pull/coreNode', 'blocksBeforeThread'],
   filesPerScan: ['project/limits', 'filesPerScan'],
+  blocksPerCommit: ['exhaustive/project/rehearsal', 'crossed.has(name)'],
   linesPerLoad: ['exhaustive/project/rehearsal', 'crossed.has(name)'],
   runesMember: ['exhaustive/lists/runeNames', 'runesMember'],
   changesBlocks: ['exhaustive/serve/changes', 'changesBlocks'],

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { Mirror } from '../../support/bundledClient.ts';
-import { RECORDED_LIMITS } from '../../support/limits.ts';
 import { ETCHING_INPUTS, replay } from '../../support/recordedLists.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
@@ -40,7 +39,7 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
   beforeAll(async () => {
     const work = temporaryFolder();
     for (const [name, inputs] of Object.entries(INPUTS)) {
-      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits: RECORDED_LIMITS });
+      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true });
       hosts.set(name, await startServer(join(work, name)));
     }
   });
