@@ -41,7 +41,7 @@ describe('the documents name', () => {
 
   it('every setting of the upload', () => {
     const names = [...read('hosting/upload.sh').matchAll(/\$\{([A-Z_]+):-/g)].map(([, name = '']) => name);
-    expect(names).toContain('UPLOAD');
+    expect(names).toContain('RCLONE_TRANSFERS');
     expect(names.filter((name) => !new RegExp(`\`${name}[\`=]`).test(readPage('hosting/object-storage.md')))).toEqual([]);
   });
 });

@@ -1,14 +1,12 @@
 /**
  * Tests the text of the workflow of GitHub Actions: its permissions, its caches, and where its values come from.
- * test/hosts/workflow.test.ts runs the workflow.
+ * test/hosts/update.test.ts does what its steps do.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { BUILD_COMMAND } from '../../src/engine/buildCommand.ts';
-import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
 import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
 import { ROOT } from '../support/cli.ts';
 
@@ -32,7 +30,7 @@ const workflow = z
     name: z.string(),
     on: z.strictObject({
       schedule: z.array(z.strictObject({ cron: z.string() })),
-      workflow_dispatch: z.strictObject({ inputs: z.record(z.string(), z.record(z.string(), z.unknown())) }),
+      workflow_dispatch: z.null(),
     }),
     permissions: values,
     concurrency: values,
@@ -70,7 +68,7 @@ describe('the workflow', () => {
   it('deploys to GitHub Pages afterwards if no bucket is set, in a job that has no other rights', () => {
     expect(pages).toMatchObject({ if: "vars.BUCKET == ''", needs: 'mirror', permissions: { pages: 'write', 'id-token': 'write' } });
     expect(using('actions/upload-pages-artifact')).toMatchObject({ if: "vars.BUCKET == ''", with: { path: 'dist' } });
-    for (const part of ['command -v rclone', 'hosting/upload.sh']) expect(steps[indexOf(part)]?.if).toBe("vars.BUCKET != ''");
+    expect(steps[indexOf('command -v rclone')]?.if).toBe("vars.BUCKET != ''");
     expect(pages?.steps.map(({ uses, run }) => [uses?.replace(/@.*/, ''), run])).toEqual([['actions/deploy-pages', undefined]]);
   });
 
@@ -85,17 +83,9 @@ describe('the workflow', () => {
     expect(steps.filter((s) => (s.uses === undefined) === (s.run === undefined))).toEqual([]);
   });
 
-  it('runs in order: restore, install, pull, build, upload, save, pass to Pages', () => {
-    const order = [
-      'actions/checkout',
-      'actions/setup-node',
-      'actions/cache/restore',
-      'npm ci',
-      'npm run init',
-      'npm run pull',
-      'npm run build',
-    ]
-      .concat(['command -v rclone', 'hosting/upload.sh', 'actions/cache/save', 'actions/upload-pages-artifact'])
+  it('runs in order: restore, install, update, save, pass to Pages', () => {
+    const order = ['actions/checkout', 'actions/setup-node', 'actions/cache/restore', 'npm ci', 'npm run init', 'command -v rclone']
+      .concat(['npm run update', 'actions/cache/save', 'actions/upload-pages-artifact'])
       .map(indexOf);
     expect(order).toEqual(steps.map((_, i) => i));
   });
@@ -111,12 +101,12 @@ describe('the workflow', () => {
     const key = String(restore?.with?.['key']);
     for (const name of ['run_number', 'run_id', 'run_attempt']) expect(key).toContain(`\${{ github.${name} }}`);
     expect(key.startsWith(String(restore?.with?.['restore-keys']))).toBe(true);
-    expect(save?.if).toBe("always() && steps.pull.outcome != 'skipped'");
+    expect(save?.if).toBe("always() && steps.update.outcome != 'skipped'");
   });
 
-  it('leaves time to save the cache if a pull takes too long', () => {
-    const pull = steps.find((s) => s.id === 'pull');
-    expect(pull?.['timeout-minutes']).toBeLessThanOrEqual((job?.['timeout-minutes'] ?? 0) - 30);
+  it('leaves time to save the cache if an update takes too long', () => {
+    const update = steps.find((s) => s.id === 'update');
+    expect(update?.['timeout-minutes']).toBeLessThanOrEqual((job?.['timeout-minutes'] ?? 0) - 30);
   });
 
   it('puts no expression into a script, and secrets only into the environment of steps that need them', () => {
@@ -134,17 +124,15 @@ describe('the workflow', () => {
     }
   });
 
-  it('names flags that the commands have', () => {
-    for (const command of [INIT_COMMAND, PULL_COMMAND, BUILD_COMMAND]) {
-      const run = steps.find((s) => s.run?.includes(command.call) === true)?.run ?? '';
-      const flags = [...run.slice(run.indexOf(command.call) + command.call.length).matchAll(/--([a-z-]+)/g)].map(([, name]) => name);
-      expect(flags.length).toBeGreaterThan(0);
-      expect(command.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(flags));
-    }
+  it('names flags that the command has', () => {
+    const run = steps[indexOf(INIT_COMMAND.call)]?.run ?? '';
+    const flags = [...run.slice(run.indexOf(INIT_COMMAND.call) + INIT_COMMAND.call.length).matchAll(/--([a-z-]+)/g)].map(([, name]) => name);
+    expect(flags.length).toBeGreaterThan(0);
+    expect(INIT_COMMAND.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(flags));
   });
 
-  it('is documented: every variable, secret and input', () => {
-    const names = [...text.matchAll(/\b(?:vars|secrets|inputs)\.([A-Za-z_0-9]+)/g)].map(([, name = '']) => name);
+  it('is documented: every variable and secret', () => {
+    const names = [...text.matchAll(/\b(?:vars|secrets)\.([A-Za-z_0-9]+)/g)].map(([, name = '']) => name);
     expect(new Set(names).size).toBeGreaterThan(8);
     expect(names.filter((name) => !documentation.includes(`\`${name}\``))).toEqual([]);
   });

@@ -1,0 +1,158 @@
+/**
+ * Runs `update` as the workflow of GitHub Actions and the script for cron in docs/ci.md do, with the real rclone. Blocks
+ * come from a mirror on this machine, and files go to an S3 server on this machine. Also builds as Netlify does.
+ * test/project/workflow.test.ts checks the text of the workflow.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createMirrorServer } from '../../src/serve/local/server.ts';
+import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { type Finished, finished, ROOT, RUNNER, runProcess } from '../support/cli.ts';
+import type { FakeBlock } from '../support/fakeNode.ts';
+import { writeChain } from '../support/nodeRows.ts';
+import { extended } from '../support/runeChains.ts';
+import { integersFor } from '../support/seed.ts';
+import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
+
+const MANIFEST = 'runes/v1/manifest.json';
+
+const work = temporaryFolder();
+const workspace = join(work, 'workspace');
+const dist = join(workspace, 'dist');
+let s3: S3Server;
+let source: Source;
+
+const random = integersFor('the chain of the workflow');
+
+const script = (name: string) => `'${process.execPath}' '${RUNNER}' ${name}`;
+/** A package.json with the scripts that the documents call. */
+const PACKAGE = JSON.stringify({ scripts: { update: script('update'), build: script('build') } });
+
+/** A mirror that publishes rows. */
+class Source {
+  /** Status of every answer, or undefined for the true answers. */
+  status: number | undefined;
+  url = '';
+  #chain: FakeBlock[] = [];
+  readonly #folder = join(work, 'source');
+  readonly #input = join(work, 'chain');
+  #server: Server | undefined;
+
+  async start(): Promise<void> {
+    const mirror = createMirrorServer(this.#folder);
+    this.#server = createServer((request, response) => {
+      if (this.status !== undefined) response.writeHead(this.status, { 'retry-after': '3600' }).end();
+      else mirror.emit('request', request, response);
+    });
+    await new Promise<void>((resolve) => this.#server?.listen(0, '127.0.0.1', resolve));
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+  }
+
+  /** Replaces all blocks from a height on by `count` new ones, and builds the mirror. */
+  async set(from: number, count: number): Promise<void> {
+    this.#chain = extended(this.#chain.slice(0, from), count, random, 6);
+    writeChain(this.#chain, this.#input);
+    await testBuild(this.#folder, { inputs: [this.#input], parquet: true });
+  }
+
+  /** Builds the chain as the settings say. Returns the output folder. */
+  async expected(): Promise<string> {
+    const out = join(temporaryFolder(), 'expected');
+    await testBuild(out, { inputs: [this.#input], layout: 'archive', dialect: 'hiro', lists: true, parquet: true });
+    return out;
+  }
+}
+
+beforeAll(async () => {
+  execFileSync('rclone', ['version'], { stdio: 'ignore' });
+  s3 = await startS3();
+  source = new Source();
+  await source.set(0, 10);
+  await source.start();
+  writeFiles(workspace, { 'package.json': PACKAGE });
+  const made = await runProcess('init', ['--source', source.url, '--blocks', '0..', '--upload', `mirror:${BUCKET}`], workspace);
+  expect(made).toMatchObject({ code: 0, stderr: '' });
+});
+afterAll(async () => {
+  source?.close();
+  await s3?.close();
+});
+beforeEach(() => {
+  source.status = undefined;
+});
+
+/** Runs a script in a folder, without the environment variables of the tests. */
+function shell(script: string, cwd = workspace): Promise<Finished> {
+  const file = join(work, 'script.sh');
+  writeFileSync(file, script);
+  const env = {
+    ...{ PATH: process.env['PATH'], HOME: work, RCLONE_RETRIES: '1', RCLONE_LOW_LEVEL_RETRIES: '1', RCLONE_TRANSFERS: '1' },
+    RCLONE_CONFIG_MIRROR_TYPE: 's3',
+    RCLONE_CONFIG_MIRROR_PROVIDER: 'Other',
+    RCLONE_CONFIG_MIRROR_ENDPOINT: `http://127.0.0.1:${s3.port}`,
+    RCLONE_CONFIG_MIRROR_ACCESS_KEY_ID: ACCESS_KEY.id,
+    RCLONE_CONFIG_MIRROR_SECRET_ACCESS_KEY: ACCESS_KEY.secret,
+  };
+  return finished(spawn('sh', ['-e', file], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }));
+}
+
+/** Checks that the output equals a build of the source's blocks, and that the bucket has its files. */
+async function expectMirror(): Promise<void> {
+  const expected = await source.expected();
+  const published = (folder: string) => filesBelow(folder).filter((path) => !path.startsWith('.'));
+  expect(published(dist)).toEqual(published(expected));
+  for (const path of published(dist).filter((name) => name !== MANIFEST))
+    expect(readFileSync(join(dist, path)).equals(readFileSync(join(expected, path))), path).toBe(true);
+  const manifestIn = (folder: string) => JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')) as object;
+  expect(manifestIn(dist)).toEqual(manifestIn(expected));
+  const wrong = published(dist).filter((path) => !readFileSync(join(dist, path)).equals(s3.objects.get(path)?.bytes ?? Buffer.alloc(0)));
+  expect(wrong).toEqual([]);
+}
+
+it('fills an empty bucket, sends new and replaced blocks, and leaves the bucket alone if the source does not answer', async () => {
+  for (const [from, count] of [[10, 0] as const, [9, 2] as const]) {
+    await source.set(from, count);
+    const updated = await shell('npm run -s update');
+    expect([updated.code, updated.stderr.includes(ACCESS_KEY.secret)], updated.stderr).toEqual([0, false]);
+    await expectMirror();
+  }
+  source.status = 503;
+  s3.requests.length = 0;
+  expect((await shell('npm run -s update')).code).toBe(3);
+  expect(s3.requests).toEqual([]);
+});
+
+it('is run by the script for cron in docs/ci.md, of which a second run that starts meanwhile does nothing', async () => {
+  const [, documented = ''] = /```sh\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/ci.md'), 'utf8')) ?? [];
+  const script = documented.replace('/srv/rune-activity-mirror', workspace);
+  await source.set(11, 2);
+  const runs = await Promise.all([shell(script), shell(script)]);
+  expect(
+    runs.map(({ code }) => code),
+    runs.map(({ stderr }) => stderr).join(),
+  ).toEqual([0, 0]);
+  expect(runs.filter(({ stdout }) => stdout === '').length).toBe(1);
+  await expectMirror();
+});
+
+it.each([
+  ['netlify.toml', undefined, 'files', 'hiro'],
+  ['docs/ci.md', '0x', 'archive', 'contract'],
+])('the build command for Netlify of %s follows the settings: dialect %s, layout %s', async (recipe, dialect, layout, expected) => {
+  const [, command = ''] = /^ *command = "(npm run build .*)"$/m.exec(readFileSync(join(ROOT, recipe), 'utf8')) ?? [];
+  const folder = temporaryFolder();
+  writeChain(extended([], 12, random, 6), join(folder, 'input/pulled'));
+  const settings = dialect === undefined ? {} : { 'rune-mirror.json': JSON.stringify({ dialect, layout }) };
+  writeFiles(folder, { 'package.json': PACKAGE, ...settings });
+  expect(await shell(command, folder)).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(readFileSync(join(folder, 'dist', MANIFEST), 'utf8'))).toMatchObject({ dialect: expected, layout });
+});
