@@ -126,7 +126,9 @@ describe('the workflow', () => {
 
   it('names flags that the command has', () => {
     const run = steps[indexOf(INIT_COMMAND.call)]?.run ?? '';
-    const flags = [...run.slice(run.indexOf(INIT_COMMAND.call) + INIT_COMMAND.call.length).matchAll(/--([a-z-]+)/g)].map(([, name]) => name);
+    const flags = [...run.slice(run.indexOf(INIT_COMMAND.call) + INIT_COMMAND.call.length).matchAll(/--([a-z-]+)/g)].map(
+      ([, name]) => name,
+    );
     expect(flags.length).toBeGreaterThan(0);
     expect(INIT_COMMAND.flags.map(({ name }) => name)).toEqual(expect.arrayContaining(flags));
   });
