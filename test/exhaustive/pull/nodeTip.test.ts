@@ -58,7 +58,8 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
   });
   afterAll(() => node.close());
 
-  // Layout `files` shares all code with layout `archive` except the lists of outputs, so it runs fewer steps.
+  // Layout `files` shares all code with layout `archive` except the lists of outputs, so it runs fewer steps. A full build
+  // and verification take turns, because both make all files again.
   it.each(STEPS.filter((_, i) => layout === 'archive' || i % 4 === 1))('reports the last block that was read: %s', async (what, chain) => {
     node.replace(chain);
     await testPull(`core:${node.url}`, to);
@@ -66,10 +67,12 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
     const { height = 0, hash = '' } = chain.at(-1) ?? {};
     expect(manifest.tip).toEqual({ height, hash });
 
-    const full = join(temporaryFolder(), 'dist');
-    await testBuild(full, { ...options, full: true });
-    expect(tree(out)).toEqual(tree(full));
-    await check(out);
+    if (STEPS.findIndex(([name]) => name === what) % 2 === 0) await check(out);
+    else {
+      const full = join(temporaryFolder(), 'dist');
+      await testBuild(full, options);
+      expect(tree(out)).toEqual(tree(full));
+    }
 
     const server = await startServer(out);
     try {
@@ -112,11 +115,13 @@ describe.each<Layout>(['archive', 'files'])('a chain without runes, layout %s', 
         node.replace(chain);
         await testPull(`core:${node.url}`, to);
         await testBuild(out, options);
-        const full = join(temporaryFolder(), 'dist');
-        await testBuild(full, { ...options, full: true });
-        expect(tree(out)).toEqual(tree(full));
-        await check(out);
         if (chain.length === 4) continue;
+        if (chain === before) await check(out);
+        else {
+          const full = join(temporaryFolder(), 'dist');
+          await testBuild(full, options);
+          expect(tree(out)).toEqual(tree(full));
+        }
         const server = await startServer(out);
         try {
           const last = chain.at(-1) as FakeBlock;
