@@ -105,9 +105,12 @@ describe('a mirror of a random chain with reorganisations', () => {
         const heights = new Set(memoryOf(chain).rows.map((row) => row.block_height));
         const seen = isFromNode ? chain : chain.filter(({ height }) => heights.has(height));
         await testBuild(out, options);
-        await testBuild(join(work, 'full'), { ...options, full: true });
-        expect(tree(out)).toEqual(tree(join(work, 'full')));
-        await check(out);
+        // A full build and verification take turns, because both make all files again.
+        if (step % 2 === 0) await check(out);
+        else {
+          await testBuild(join(work, `full-${step}`), options);
+          expect(tree(out)).toEqual(tree(join(work, `full-${step}`)));
+        }
         const most = limits.changesEntries;
         const newest = touchedBy(chain, seen).slice(-limits.changesBlocks);
         const names = newest.map(({ height }) => `${height}.json`);
@@ -151,6 +154,7 @@ it('writes files of older blocks from the input again if the tip gets lower', as
   for (const blocks of [40, 36, 37, 20]) {
     writeChain(chain.slice(0, blocks), input);
     expect((await testBuild(out, options)).wasFull).toBe(blocks === 40);
+    if (blocks === 40) continue;
     await testBuild(join(work, `full-${blocks}`), options);
     expect(tree(out)).toEqual(tree(join(work, `full-${blocks}`)));
   }
@@ -302,11 +306,7 @@ describe('verify', () => {
       [INDEX, (text) => text.replace(/.*\n\]/, ']').replace(',\n]', '\n]'), /is not the file that a build makes|json is missing/],
       [INDEX, () => '{', /changes\/index.json cannot be read/],
       [MANIFEST, (text) => text.replace(/("changes": \{\s*"sha256": ")./, '$1x'), /manifest.json cannot be read/],
-      ...['runes', 'addresses', 'made'].map((name): (typeof lies)[number] => [
-        withEntries(two, name),
-        (text) => text.replace(new RegExp(`"${name}":\\["[^"]*",?`), `"${name}":[`),
-        /changes\/[0-9]+\.json does not have the SHA-256/,
-      ]),
+      [withEntries(two, 'made'), (text) => text.replace(/"made":\["[^"]*",?/, '"made":['), /changes\/[0-9]+\.json does not have the SHA-256/],
     ];
     for (const [path, change, finding] of lies) {
       const text = String(files.get(path));
@@ -340,7 +340,7 @@ it('verify finds a spent output that a file of changes leaves out, though the ou
     const text = read(out, path);
     const { spent } = JSON.parse(text) as { spent: string[] };
     const left = spent.find((outpoint) => !made.has(outpoint) && addressed.has(outpoint));
-    if (left === undefined) continue;
+    if (left === undefined || found === 2) continue;
     const changed = text.replace(new RegExp(`,"${left}"|"${left}",?`), '');
     const listed = index.replace(sha256Of(text), sha256Of(changed));
     writeFileSync(join(out, path), changed);
