@@ -7,31 +7,24 @@ import { describe, expect, it } from 'vitest';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { readBlock, scriptOf } from '../../src/runes/parseBlock.ts';
 import { ChainMaker } from '../rehearsal/chain.ts';
-import { InventedChain } from '../rehearsal/model/inventedChain.ts';
 import { Model, type TransactionRows } from '../rehearsal/model/model.ts';
 import { ROOT } from '../support/cli.ts';
-import { balancesOf, hash256, MemoryChain, sealed } from '../support/memoryLedger.ts';
+import { balancesOf, hash256, MemoryChain } from '../support/memoryLedger.ts';
 import { ledgerRows, runeRow } from '../support/modelRows.ts';
 import { decodedByOrd, decodedHere, generateOutputs } from '../support/ordDecoder.ts';
+import { extended } from '../support/runeChains.ts';
 import { integersFor } from '../support/seed.ts';
 
 const SEED = Number(process.env['SEED']);
 
-/** Blocks of chains that are drawn in two ways. Those of the second have no merkle root. */
+/** Blocks of chains that are drawn in two ways. */
 const CHAINS: Readonly<Record<string, () => Iterable<Uint8Array>>> = {
   *'with the shape of mainnet'() {
     const maker = new ChainMaker({ seed: SEED, blocks: 120, rows: 24 });
     for (let height = 0; height < 120; height += 1) yield maker.next().bytes;
   },
-  *'with many edicts'() {
-    const chain = new InventedChain(SEED);
-    let previous: Uint8Array | undefined;
-    for (let height = 0; height < 400; height += 1) {
-      chain.grow();
-      const bytes = sealed(chain.blocks[height]!, previous);
-      previous = hash256(bytes.subarray(0, 80));
-      yield bytes;
-    }
+  *'with any mix of fields in a message'() {
+    for (const { bytes } of extended([], 300, integersFor('chains'), 1, 8)) yield bytes;
   },
 };
 

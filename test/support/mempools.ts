@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
-import { HEADER_BYTES, readBlock, scriptOf } from '../../src/runes/parseBlock.ts';
+import { readBlock, scriptOf } from '../../src/runes/parseBlock.ts';
 import {
   type ClassifiedOutput,
   Mirror,
@@ -17,7 +17,7 @@ import {
   type RawTransaction,
 } from '../../src/serve/client/mirrorClient.ts';
 import { type MirrorReads, pendingRunes } from '../../src/serve/client/pending.ts';
-import { InventedChain } from '../rehearsal/model/inventedChain.ts';
+import { ChainMaker, ROWS_PER_BLOCK } from '../rehearsal/chain.ts';
 import { Model, type TransactionRows } from '../rehearsal/model/model.ts';
 import { temporaryFolder, testBuild, writeFiles } from './build.ts';
 import { clientIn } from './clientHosts.ts';
@@ -42,36 +42,12 @@ export interface RawPending {
 
 /** Splits the bytes of a block into transactions. */
 function transactionsOf(bytes: Buffer): RawPending[] {
-  const { txids } = readBlock(bytes, hash256);
-  let at = HEADER_BYTES;
-  const size = () => {
-    const first = bytes.readUInt8(at++);
-    if (first < 0xfd) return first;
-    at += first === 0xfd ? 2 : 4;
-    return first === 0xfd ? bytes.readUInt16LE(at - 2) : bytes.readUInt32LE(at - 4);
-  };
-  const skip = (length: number) => {
-    at += length;
-  };
-  return Array.from({ length: size() }, (_, index) => {
-    const from = at;
-    // Skips the version, and the marker and flag of a transaction with witnesses: all transactions of invented chains
-    // have witnesses.
-    skip(6);
-    const inputs = Array.from({ length: size() }, () => {
-      const outpoint = outpointText(bytes, at);
-      skip(36);
-      skip(size() + 4);
-      return outpoint;
-    });
-    for (let left = size(); left > 0; left--) {
-      skip(8);
-      skip(size());
-    }
-    for (let input = 0; input < inputs.length; input++) for (let left = size(); left > 0; left--) skip(size());
-    skip(4);
-    return { txid: hashText(txids, 32 * index), bytes: bytes.subarray(from, at), inputs };
-  });
+  const { txids, transactions, inputs } = readBlock(bytes, hash256);
+  return transactions.map(({ start, firstInput, inputs: count }, index) => ({
+    txid: hashText(txids, 32 * index),
+    bytes: bytes.subarray(start, transactions[index + 1]?.start),
+    inputs: Array.from({ length: count }, (_, i) => outpointText(bytes, inputs[firstInput + i])),
+  }));
 }
 
 /** Splits a raw transaction into its parts. */
@@ -89,7 +65,7 @@ export function blockOf(transactions: readonly Uint8Array[], previous: string): 
 
 export class MempoolChain {
   readonly model: Model;
-  readonly invented: InventedChain;
+  readonly #maker: ChainMaker;
   readonly tip: number;
   readonly lastBlock: readonly RawPending[];
   hash = '00'.repeat(32);
@@ -105,16 +81,13 @@ export class MempoolChain {
 
   /** Makes a chain with at least this many blocks. The last block has runes. */
   constructor(seed: number, blocks: number) {
-    this.invented = new InventedChain(seed);
+    this.#maker = new ChainMaker({ seed, blocks, rows: ROWS_PER_BLOCK });
     this.model = new Model('regtest', { onRows: (rows) => this.#rows.push(rows) });
-    let height = -1;
-    let last = Buffer.alloc(0);
+    let height: number;
+    let bytes: Buffer;
     do {
-      height += 1;
-      this.invented.grow();
-      const bytes = Buffer.from(sealed(this.invented.blocks[height] ?? Buffer.alloc(0), Buffer.from(this.hash, 'hex').reverse()));
+      ({ height, bytes } = this.#maker.next());
       const block = readBlock(bytes, hash256);
-      last = bytes;
       this.hash = block.hash;
       this.hashes.push(block.hash);
       this.model.apply(bytes, height);
@@ -124,7 +97,7 @@ export class MempoolChain {
       });
     } while (height + 1 < blocks || this.#rows.at(-1)?.height !== height);
     this.tip = height;
-    this.lastBlock = transactionsOf(last);
+    this.lastBlock = transactionsOf(bytes);
     this.transactions = this.#rows;
     this.#heights = new Set(this.transactions.map((transaction) => transaction.height));
   }
@@ -144,9 +117,9 @@ export class MempoolChain {
 
   /** Returns transactions that may follow the chain, parents before children. */
   mempool(seed: number, random: (below: number) => number): RawPending[] {
-    const branch = this.invented.branch(seed);
-    for (let blocks = 1 + random(5); blocks > 0; blocks--) branch.grow();
-    const pool = branch.blocks.slice(this.tip + 1).flatMap((bytes) => transactionsOf(Buffer.from(sealed(bytes))).slice(1));
+    this.#maker.rewind(this.tip, seed, this.tip + 1);
+    const blocks = Array.from({ length: 1 + random(5) }, () => this.#maker.next());
+    const pool = blocks.flatMap(({ bytes }) => transactionsOf(bytes).slice(1));
     return pool.length > 0 ? pool : this.mempool(seed + 1, random);
   }
 
