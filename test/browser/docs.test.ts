@@ -2,17 +2,16 @@
  * Tests the page with the API's description in a real browser, under the content security policy that `npm start`
  * sends.
  */
-import { createServer, type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
-import { type LocalHost, startServer } from '../support/server.ts';
+import { type Listening, listening, startServer } from '../support/server.ts';
 import { closeBrowser, expectAccessible, openPage, violations, visit } from './support.ts';
 
-let host: LocalHost;
-let proxy: Server;
+let host: Listening;
+let proxy: Listening;
 /** Base URLs of one mirror: at the root of a host, and below a path. */
 const bases = { root: '', path: '' };
 
@@ -21,7 +20,7 @@ beforeAll(async () => {
   await testBuild(out, { inputs: [SAMPLE_INPUT] });
   host = await startServer(out);
   // The proxy serves the mirror below a path, as some operators do.
-  proxy = createServer(({ method, url = '', headers }, response) => {
+  const forwarder = createServer(({ method, url = '', headers }, response) => {
     if (!url.startsWith('/some/path/')) return void response.writeHead(404).end();
     const path = url.slice('/some/path'.length);
     const forward = (answer: IncomingMessage) => {
@@ -30,16 +29,15 @@ beforeAll(async () => {
     };
     return void request({ host: '127.0.0.1', port: host.port, method, path, headers }, forward).end();
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  bases.root = `http://127.0.0.1:${host.port}/`;
-  bases.path = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/some/path/`;
+  proxy = await listening(forwarder);
+  bases.root = `${host.url}/`;
+  bases.path = `${proxy.url}/some/path/`;
 });
 
 afterAll(async () => {
   await closeBrowser();
   await host.close();
-  proxy.closeAllConnections();
-  proxy.close();
+  await proxy.close();
 });
 
 /**

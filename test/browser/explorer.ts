@@ -1,14 +1,13 @@
 /** Reads the records on a page of the explorer, and the same records from the API. */
 import { cpSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import serveHandler from 'serve-handler';
 import settings from '../../hosting/files-only/serve.json' with { type: 'json' };
 import { temporaryFolder } from '../support/build.ts';
 import type { Activity } from '../support/records.ts';
-import type { Host } from '../support/server.ts';
+import { type Host, listening } from '../support/server.ts';
 
 /** A row of the activity table, with full ids and amounts instead of the shortened text. */
 export interface Row {
@@ -129,15 +128,8 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
     request.url = request.url?.replace(/\/(?=\?|$)/, '/index.html');
     void serveHandler(request, response, config);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${folder}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const { url, close } = await listening(server);
+  return { url: url + folder, close };
 }
 
 /** Returns a copy of a build that a test may damage. */

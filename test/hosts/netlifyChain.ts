@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { freePort } from '../support/ports.ts';
-import { type LocalHost, sendTo } from '../support/server.ts';
+import { type LocalHost, listening } from '../support/server.ts';
 
 const HERE = new URL('.', import.meta.url).pathname;
 const PACKAGES = join(HERE, 'node_modules');
@@ -132,18 +132,13 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
       .then((response) => sendResponse(response, incoming, outgoing))
       .catch((error: unknown) => outgoing.writeHead(502).end(`the chain failed: ${error instanceof Error ? error.stack : String(error)}`));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { close, ...host } = await listening(server);
   return {
-    port,
-    send: sendTo(port),
+    ...host,
     edgeLog: () => edgeFunctions?.log.join('') ?? '',
     close: async () => {
       await edgeFunctions?.handler.stop();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await close();
     },
   };
 }

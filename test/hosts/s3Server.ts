@@ -6,7 +6,7 @@
  */
 import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listening } from '../support/server.ts';
 
 export const ACCESS_KEY = { id: 'test-key', secret: 'test-secret' };
 export const BUCKET = 'bucket';
@@ -87,17 +87,13 @@ export async function startS3({ isPublic = false }: { readonly isPublic?: boolea
     response.writeHead(200, { etag: headers.etag }).end();
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port, close } = await listening(server);
   const s3: S3Server = {
-    port: (server.address() as AddressInfo).port,
+    port,
     objects,
     requests,
     intercept: () => Promise.resolve(undefined),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
   return s3;
 }

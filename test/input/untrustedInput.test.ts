@@ -1,7 +1,6 @@
 /** Tests hostile input and hostile servers (SECURITY.md). test/exhaustive/input/badInput.test.ts tests input that is only wrong. */
 import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { shorten } from '../../src/input/inputFindings.ts';
@@ -9,6 +8,7 @@ import { failedBuild, filesBelow, temporaryFolder, writeFiles } from '../support
 import { run } from '../support/cli.ts';
 import { failedPull } from '../support/pull.ts';
 import { ndjson, record } from '../support/records.ts';
+import { listening } from '../support/server.ts';
 
 describe('a value', () => {
   it('that is a path or SQL is refused, in NDJSON and in CSV', async () => {
@@ -81,12 +81,11 @@ describe('an answer to a pull', () => {
       response.on('drain', more);
       more();
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const host = await listening(server);
     const to = temporaryFolder();
-    const error = await failedPull(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, { timeoutMs: 10_000, retries: 1 });
+    const error = await failedPull(host.url, to, { timeoutMs: 10_000, retries: 1 });
     expect([error.exitCode, error.message]).toEqual([3, expect.stringContaining('the largest valid answer has 16777216')]);
     expect(filesBelow(to).filter((path) => path.endsWith('json'))).toEqual([]);
-    server.closeAllConnections();
-    server.close();
+    await host.close();
   });
 });

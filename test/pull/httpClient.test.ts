@@ -11,6 +11,7 @@ import { BuildError, type CliError, InputError } from '../../src/errors.ts';
 import { Client, type ClientOptions } from '../../src/pull/httpClient.ts';
 import { temporaryFolder } from '../support/build.ts';
 import { PullClock } from '../support/pull.ts';
+import { listening } from '../support/server.ts';
 import { until } from '../support/until.ts';
 
 const TOO_LARGE = /has 2048 bytes or more; the largest valid answer has 1024$/;
@@ -35,10 +36,10 @@ async function serve(...handlers: Handler[]): Promise<{ url: string; requests: I
     requests.push(request);
     const handler = handlers.length > 1 ? handlers.shift() : handlers[0];
     handler?.(request, response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  open.push({ close: () => server.close().closeAllConnections() });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/a`, requests };
+  });
+  const host = await listening(server);
+  open.push(host);
+  return { url: `${host.url}/a`, requests };
 }
 
 const parsed = (body: Buffer): unknown => JSON.parse(body.toString());

@@ -4,7 +4,6 @@
  */
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -20,7 +19,7 @@ import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { checkRanges, rowsFile } from '../support/ranges.ts';
 import { recordedOutput } from '../support/recorded.ts';
-import { type LocalHost, startServer } from '../support/server.ts';
+import { type LocalHost, listening, startServer } from '../support/server.ts';
 import { checkSiteFiles } from '../support/siteFiles.ts';
 
 const dist = join(temporaryFolder(), 'dist');
@@ -137,9 +136,8 @@ describe('docs/bulk.md', () => {
       );
       incoming.pipe(onward);
     });
-    await new Promise<void>((resolve) => watcher.listen(0, '127.0.0.1', resolve));
+    const { url: origin, close } = await listening(watcher);
     try {
-      const origin = `http://127.0.0.1:${(watcher.address() as AddressInfo).port}`;
       const script = `${(examples[0] ?? '').replace('https://host', origin).replace('= 840000;', '= 2000001;')}\nexport { named };`;
       expect(script).toContain(origin);
       expect(script).toContain('2000001');
@@ -158,8 +156,7 @@ describe('docs/bulk.md', () => {
       expect(ranges.length).toBeGreaterThan(3);
     } finally {
       rmSync(file, { force: true });
-      watcher.closeAllConnections();
-      await new Promise((resolve) => watcher.close(resolve));
+      await close();
     }
   });
 
@@ -220,8 +217,7 @@ describe('a host that compresses ranges', () => {
 
   beforeAll(async () => {
     files = await recordedOutput('archive', 'hiro');
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    base = (await listening(server)).url;
     const exact = await startServer(files);
     ({ body } = await exact.send('GET', TARGET));
     await exact.close();

@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
@@ -14,7 +13,7 @@ import { grown, modelOf, outputsMade } from '../support/outputStates.ts';
 import { readPage } from '../support/pages.ts';
 import { memoryOf } from '../support/runeChains.ts';
 import { integersFor } from '../support/seed.ts';
-import { startServer } from '../support/server.ts';
+import { listening, startServer } from '../support/server.ts';
 
 it('chooses inputs without runes, and says which outputs are unknown', async () => {
   const random = integersFor('inputs of a wallet');
@@ -38,10 +37,10 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
     return { txid, vout: Number(vout), value, status: { block_height: height, block_hash: blockHash } };
   });
   utxos.push({ txid: 'ab'.repeat(32), vout: 0, value: 1e9, status: { confirmed: false } });
-  const esplora = createServer(({ url }, response) =>
+  const server = createServer(({ url }, response) =>
     response.end(JSON.stringify(url === '/api/blocks/tip/height' ? tip : url === '/api/address/bcrt1qalice/utxo' ? utxos : undefined)),
   );
-  await new Promise<void>((resolve) => esplora.listen(0, '127.0.0.1', resolve));
+  const esplora = await listening(server);
   try {
     const client = join(work, 'node_modules/rune-activity-mirror-client');
     mkdirSync(client, { recursive: true });
@@ -49,10 +48,10 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
     writeFileSync(join(client, 'package.json'), '{"type":"module","exports":"./client.js"}');
     const [, program = ''] = /^```js\n(.*?)^```$/ms.exec(readPage('docs/wallets.md')) ?? [];
     const replaced = [
-      ['https://mirror.example.org', `http://127.0.0.1:${hosts[0]?.port}`],
-      ['https://runes.example.com', `http://127.0.0.1:${hosts[1]?.port}`],
+      ['https://mirror.example.org', `${hosts[0]?.url}`],
+      ['https://runes.example.com', `${hosts[1]?.url}`],
       ['tip - 100', 'tip - 20'],
-      ['https://esplora.example.net', `http://127.0.0.1:${(esplora.address() as AddressInfo).port}`],
+      ['https://esplora.example.net', esplora.url],
       [/'PeterNeumann[^']*'/, `'${KEY.publicText}'`],
       [/'runes[.]example[^']*'/, `'${STRANGER.publicText}'`],
     ] as const;

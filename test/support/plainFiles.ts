@@ -4,8 +4,8 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { listening } from './server.ts';
 
 /** Fault in the answer to a request. */
 export type Fault =
@@ -52,18 +52,14 @@ export async function startPlainFiles(folder: string): Promise<PlainFiles> {
     response.writeHead(file === undefined ? 404 : 200, { 'content-type': file === undefined ? 'text/html' : 'application/octet-stream' });
     response.end(file ?? '<h1>Not Found</h1>');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { url, close } = await listening(server);
   const host: PlainFiles = {
-    base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    base: url,
     folder,
     asked: [],
     intercept: () => false,
     fault: () => undefined,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
   return host;
 }

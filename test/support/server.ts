@@ -1,5 +1,5 @@
 /** Starts a real local server on a free port, and sends raw requests to it. */
-import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { type Agent, type IncomingHttpHeaders, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createMirrorServer, type ServerSettings } from '../../src/serve/local/server.ts';
@@ -51,12 +51,21 @@ function textOf(bytes: Buffer, headers: IncomingHttpHeaders): string {
   return (encoding === 'br' ? brotliDecompressSync(bytes) : bytes).toString('utf8');
 }
 
-export async function startServer(dir: string, settings: Partial<ServerSettings> = {}): Promise<LocalHost> {
-  const server = createMirrorServer(dir, settings);
+export const startServer = (dir: string, settings: Partial<ServerSettings> = {}): Promise<Listening> =>
+  listening(createMirrorServer(dir, settings));
+
+export interface Listening extends LocalHost {
+  /** Without a slash at the end. */
+  readonly url: string;
+}
+
+/** Lets a server listen on a free port of this machine. */
+export async function listening(server: Server): Promise<Listening> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     port,
+    url: `http://127.0.0.1:${port}`,
     send: sendTo(port),
     close: () =>
       new Promise((resolve) => {
