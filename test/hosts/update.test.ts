@@ -5,8 +5,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createMirrorServer } from '../../src/serve/local/server.ts';
@@ -16,6 +15,7 @@ import type { FakeBlock } from '../support/fakeNode.ts';
 import { writeChain } from '../support/nodeRows.ts';
 import { extended } from '../support/runeChains.ts';
 import { integersFor } from '../support/seed.ts';
+import { type Listening, listening } from '../support/server.ts';
 import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
 
 const MANIFEST = 'runes/v1/manifest.json';
@@ -25,6 +25,7 @@ const workspace = join(work, 'workspace');
 const dist = join(workspace, 'dist');
 let s3: S3Server;
 let source: Source;
+let host: Listening;
 
 const random = integersFor('the chain of the workflow');
 
@@ -36,25 +37,18 @@ const PACKAGE = JSON.stringify({ scripts: { update: script('update'), build: scr
 class Source {
   /** Status of every answer, or undefined for the true answers. */
   status: number | undefined;
-  url = '';
   #chain: FakeBlock[] = [];
   readonly #folder = join(work, 'source');
   readonly #input = join(work, 'chain');
-  #server: Server | undefined;
 
-  async start(): Promise<void> {
+  /** Starts the server of the mirror. */
+  start(): Promise<Listening> {
     const mirror = createMirrorServer(this.#folder);
-    this.#server = createServer((request, response) => {
+    const server = createServer((request, response) => {
       if (this.status !== undefined) response.writeHead(this.status, { 'retry-after': '3600' }).end();
       else mirror.emit('request', request, response);
     });
-    await new Promise<void>((resolve) => this.#server?.listen(0, '127.0.0.1', resolve));
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  close(): void {
-    this.#server?.close();
-    this.#server?.closeAllConnections();
+    return listening(server);
   }
 
   /** Replaces all blocks from a height on by `count` new ones, and builds the mirror. */
@@ -77,13 +71,13 @@ beforeAll(async () => {
   s3 = await startS3();
   source = new Source();
   await source.set(0, 10);
-  await source.start();
+  host = await source.start();
   writeFiles(workspace, { 'package.json': PACKAGE });
-  const made = await runProcess('init', ['--source', source.url, '--blocks', '0..', '--upload', `mirror:${BUCKET}`], workspace);
+  const made = await runProcess('init', ['--source', host.url, '--blocks', '0..', '--upload', `mirror:${BUCKET}`], workspace);
   expect(made).toMatchObject({ code: 0, stderr: '' });
 });
 afterAll(async () => {
-  source?.close();
+  await host?.close();
   await s3?.close();
 });
 beforeEach(() => {

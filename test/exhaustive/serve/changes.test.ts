@@ -306,7 +306,11 @@ describe('verify', () => {
       [INDEX, (text) => text.replace(/.*\n\]/, ']').replace(',\n]', '\n]'), /is not the file that a build makes|json is missing/],
       [INDEX, () => '{', /changes\/index.json cannot be read/],
       [MANIFEST, (text) => text.replace(/("changes": \{\s*"sha256": ")./, '$1x'), /manifest.json cannot be read/],
-      [withEntries(two, 'made'), (text) => text.replace(/"made":\["[^"]*",?/, '"made":['), /changes\/[0-9]+\.json does not have the SHA-256/],
+      [
+        withEntries(two, 'made'),
+        (text) => text.replace(/"made":\["[^"]*",?/, '"made":['),
+        /changes\/[0-9]+\.json does not have the SHA-256/,
+      ],
     ];
     for (const [path, change, finding] of lies) {
       const text = String(files.get(path));
