@@ -3,7 +3,7 @@
  * commands on it: pulls and builds up to several heights, then follows the node through new blocks and reorganisations,
  * and kills commands at random moments. An independent model (model/) gives the expected answers.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,8 @@ import { CliError, EXIT } from '../../src/errors.ts';
 import type { Limits } from '../../src/limits.ts';
 import { commitIndex, moveIn, placeFile, readIndex } from '../../src/rows/rowsFolder.ts';
 import { contentOf, copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
-import { endOf, hasEnded, portOf, ROOT } from '../support/cli.ts';
+import { endOf, hasEnded, portOf } from '../support/cli.ts';
+import { type NodeProcess, startNodeProcess } from '../support/fakeNode.ts';
 import { TINY } from '../support/limits.ts';
 import { sendTo } from '../support/server.ts';
 import { ChainMaker, MAINNET, ROWS_PER_BLOCK } from './chain.ts';
@@ -186,7 +187,7 @@ class Rehearsal {
   /** Height of the next block to apply to the model. */
   #modelled = 0;
   readonly #paths: { readonly chain: string; readonly input: string; readonly out: string; readonly cache: string };
-  #node: { readonly child: ChildProcess; readonly url: string } | undefined;
+  #node: NodeProcess | undefined;
   #follower: Follower | undefined;
 
   constructor(options: RehearsalOptions, log: Log) {
@@ -208,9 +209,7 @@ class Rehearsal {
 
   async close(): Promise<void> {
     await this.#follower?.kill(true);
-    this.#node?.child.kill('SIGKILL');
-    if (this.#node) await endOf(this.#node.child);
-    this.#writer.close();
+    await this.#node?.stop();
     this.#rows.close();
   }
 
@@ -221,9 +220,9 @@ class Rehearsal {
         this.#writer.add(this.#maker.next());
         if (height % 1000 === 999) await sleep(0);
       }
-      this.#writer.flush();
     });
-    this.#node = await this.#startNode();
+    this.#node = await startNodeProcess(this.#paths.chain, { network: 'regtest' });
+    this.#show();
     const reader = new ChainReader(this.#paths.chain);
     for (let turn = 1; turn <= heights; turn++) {
       const height = Math.floor((blocks * turn) / heights) - 1;
@@ -235,7 +234,7 @@ class Rehearsal {
         const chain = reader.chainAfter(this.#writer.count);
         for (let at = this.#modelled; at <= height; at++) {
           const placed = chain[at];
-          if (placed) this.#model.apply(reader.bytes(placed), at);
+          if (placed) this.#model.apply(Buffer.from(placed.bytes), at);
           this.#modelled = at + 1;
           if (at % 1000 === 999) await sleep(0);
         }
@@ -295,24 +294,9 @@ class Rehearsal {
     return ['--out', this.#paths.out, '--cache', this.#paths.cache, '--layout', 'archive'];
   }
 
-  async #startNode(): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-    const args = [
-      '--import',
-      'tsx',
-      join(ROOT, 'test/rehearsal/nodeProcess.ts'),
-      this.#paths.chain,
-      JSON.stringify({ network: 'regtest' }),
-    ];
-    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: ROOT });
-    this.#node = { child, url: `http://127.0.0.1:${await portOf(child)}` };
-    this.#show();
-    return this.#node;
-  }
-
   /** Makes the node show all blocks that are in the file. */
   #show(): void {
-    this.#writer.flush();
-    this.#node?.child.stdin?.write(`show ${this.#writer.count}\n`);
+    this.#node?.tell(`show ${this.#writer.count}`);
   }
 
   /** Runs work of this process and measures it. */
@@ -325,7 +309,7 @@ class Rehearsal {
   }
 
   async #command(name: string, height: number, args: readonly string[]): Promise<void> {
-    const node = this.#node?.child.pid ?? 0;
+    const node = this.#node?.pid ?? 0;
     const [before, cpu] = [cpuSecondsOf([node]) ?? 0, ownCpuSeconds() ?? 0];
     const { seconds, peakMb } = await measured(`npm run ${name}`, this.#start(name, args));
     const [nodeSeconds, cpuSeconds] = [(cpuSecondsOf([node]) ?? 0) - before, (ownCpuSeconds() ?? 0) - cpu];
@@ -545,8 +529,6 @@ class Follower {
       throw new CliError(`the pull that follows the node ended with exit code ${this.#child.exitCode}`, EXIT.buildFailed, [this.said]);
   }
 }
-
-/** Returns the first height of a file of pulled rows. */
 
 function childrenOf(pid: number): number[] {
   try {
