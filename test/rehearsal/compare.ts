@@ -396,131 +396,94 @@ export async function compareRandom(compared: Compared, candidates: Candidates, 
   const address = (): string => (next() < 0.2 ? any(longest.addresses, '') : any(addresses, '')) || 'nobody';
   const hashOf = (hash: string): string => any([`0x${hash}`, hash, hash.toUpperCase()], hash);
 
-  const kinds: [ListKind | undefined, () => Promise<unknown>][] = [
-    [
-      undefined,
-      async () => {
-        const [from, end] = transactions;
-        const index = from + below(end - from);
-        const { txid, rows: own } = rows.transaction(index);
-        const window = windowOf(own.length);
-        const expected = activityBody(model, window, rows.ofTransaction(index, window.offset, window.limit));
-        await comparison.check(windowed(path('transactions', hashOf(txid), 'activity'), window), expected);
-      },
-    ],
-    [
-      undefined,
-      async () => {
-        const [from, end] = transactions;
-        const height = next() < 0.8 ? rows.transaction(from + below(end - from)).height : below(model.tip.height + 3);
-        const isKnown = height >= rows.transaction(0).height && height <= model.tip.height;
-        const name = isKnown && next() < 0.5 ? hashOf(model.block(height).hash) : String(height);
-        const operation = next() < 0.4 && !lacks.includes('operations') ? any([...OPERATIONS], 'mint') : undefined;
-        const window = windowOf(rows.ofBlock(height, 0, 0, operation).total);
-        const target = windowed(path('blocks', name, 'activity'), window) + (operation === undefined ? '' : `&operation_type=${operation}`);
-        await comparison.check(target, activityBody(model, window, rows.ofBlock(height, window.offset, window.limit, operation)));
-      },
-    ],
-    [
-      'etchings',
-      async () => {
-        const window = windowOf(model.runes.length);
-        const total = model.runes.length;
-        // Rune numbers ascend with height and transaction index, and the list begins with the newest rune.
-        const entry = (index: number) => {
-          const found = model.runes[total - 1 - index];
-          return found ? etchingBody(model, found) : '';
-        };
-        await comparison.list(path('etchings'), total, entry, { window });
-      },
-    ],
-    [
-      'etchings',
-      async () => {
-        const found = rune();
-        if (found) await comparison.check(path('etchings', nameOf(found)), etchingBody(model, found));
-        else await comparison.check(path('etchings', '7:999999'), undefined);
-      },
-    ],
-    [
-      'activity',
-      async () => {
-        const found = rune();
-        if (!found) return;
-        const window = windowOf(rows.ofRune(found.id, 0, 0).total);
-        const expected = activityBody(model, window, rows.ofRune(found.id, window.offset, window.limit), false);
-        await comparison.check(windowed(path('etchings', nameOf(found), 'activity'), window), expected);
-      },
-    ],
-    [
-      'activity',
-      async () => {
-        const owner = address();
-        const found = any(model.balances(owner), undefined)?.rune ?? rune();
-        if (!found) return;
-        const window = windowOf(rows.ofRuneAndAddress(found.id, owner, 0, 0).total);
-        const expected = activityBody(model, window, rows.ofRuneAndAddress(found.id, owner, window.offset, window.limit), false);
-        await comparison.check(windowed(path('etchings', nameOf(found), 'activity', owner), window), expected);
-      },
-    ],
-    [
-      'balances',
-      async () => {
-        const found = rune();
-        if (found) await comparison.holders(found, windowOf(Math.min(found.counts.rows, 1000)), nameOf(found));
-      },
-    ],
-    [
-      'balances',
-      async () => {
-        const owner = address();
-        const found = next() < 0.7 ? any(model.balances(owner), undefined)?.rune : rune();
-        if (!found) return;
-        const amount = model.holding(found, owner);
-        const expected = amount === null ? undefined : holderOf(found, owner, amount);
-        await comparison.check(path('etchings', nameOf(found), 'holders', owner), expected);
-      },
-    ],
-    [
-      'activity',
-      async () => {
-        const owner = address();
-        const window = windowOf(rows.ofAddress(owner, 0, 0).total);
-        const expected = activityBody(model, window, rows.ofAddress(owner, window.offset, window.limit));
-        await comparison.check(windowed(path('addresses', owner, 'activity'), window), expected);
-      },
-    ],
-    [
-      'balances',
-      async () => {
-        const owner = address();
-        await comparison.balances(owner, windowOf(model.balances(owner).length));
-      },
-    ],
-    [
-      'outputs',
-      async () => {
-        const owner = address();
-        await comparison.outputs(owner, windowOf(model.outputsOf(owner).length));
-      },
-    ],
-    [
-      'outputs',
-      async () => {
-        const outpoint = next() < 0.05 ? `${nobody.slice(2)}:${below(3)}` : any(outpoints, `${nobody.slice(2)}:0`);
-        const written = next() < 0.5 ? outpoint : `0x${outpoint}`;
-        await comparison.output(outpoint, written);
-      },
-    ],
-    [
-      undefined,
-      async () => {
-        const window = windowOf(2);
-        const target = any([path('transactions', nobody, 'activity'), path('addresses', 'nobody', 'activity')], '');
-        await comparison.check(windowed(target, window), listOf(window, 0, []));
-      },
-    ],
-  ];
-  const has = kinds.filter(([list]) => list === undefined || !lacks.includes(list));
-  for (let i = 0; i < count; i++) await has[i % has.length]?.[1]();
+  const kinds: (() => Promise<unknown>)[] = [];
+  /** Adds a kind of requests, unless they need a list that the mirror lacks. */
+  const add = (list: ListKind | undefined, check: () => Promise<unknown>) => {
+    if (list === undefined || !lacks.includes(list)) kinds.push(check);
+  };
+  add(undefined, async () => {
+    const [from, end] = transactions;
+    const index = from + below(end - from);
+    const { txid, rows: own } = rows.transaction(index);
+    const window = windowOf(own.length);
+    const expected = activityBody(model, window, rows.ofTransaction(index, window.offset, window.limit));
+    await comparison.check(windowed(path('transactions', hashOf(txid), 'activity'), window), expected);
+  });
+  add(undefined, async () => {
+    const [from, end] = transactions;
+    const height = next() < 0.8 ? rows.transaction(from + below(end - from)).height : below(model.tip.height + 3);
+    const isKnown = height >= rows.transaction(0).height && height <= model.tip.height;
+    const name = isKnown && next() < 0.5 ? hashOf(model.block(height).hash) : String(height);
+    const operation = next() < 0.4 && !lacks.includes('operations') ? any([...OPERATIONS], 'mint') : undefined;
+    const window = windowOf(rows.ofBlock(height, 0, 0, operation).total);
+    const target = windowed(path('blocks', name, 'activity'), window) + (operation === undefined ? '' : `&operation_type=${operation}`);
+    await comparison.check(target, activityBody(model, window, rows.ofBlock(height, window.offset, window.limit, operation)));
+  });
+  add('etchings', async () => {
+    const window = windowOf(model.runes.length);
+    const total = model.runes.length;
+    // Rune numbers ascend with height and transaction index, and the list begins with the newest rune.
+    const entry = (index: number) => {
+      const found = model.runes[total - 1 - index];
+      return found ? etchingBody(model, found) : '';
+    };
+    await comparison.list(path('etchings'), total, entry, { window });
+  });
+  add('etchings', async () => {
+    const found = rune();
+    if (found) await comparison.check(path('etchings', nameOf(found)), etchingBody(model, found));
+    else await comparison.check(path('etchings', '7:999999'), undefined);
+  });
+  add('activity', async () => {
+    const found = rune();
+    if (!found) return;
+    const window = windowOf(rows.ofRune(found.id, 0, 0).total);
+    const expected = activityBody(model, window, rows.ofRune(found.id, window.offset, window.limit), false);
+    await comparison.check(windowed(path('etchings', nameOf(found), 'activity'), window), expected);
+  });
+  add('activity', async () => {
+    const owner = address();
+    const found = any(model.balances(owner), undefined)?.rune ?? rune();
+    if (!found) return;
+    const window = windowOf(rows.ofRuneAndAddress(found.id, owner, 0, 0).total);
+    const expected = activityBody(model, window, rows.ofRuneAndAddress(found.id, owner, window.offset, window.limit), false);
+    await comparison.check(windowed(path('etchings', nameOf(found), 'activity', owner), window), expected);
+  });
+  add('balances', async () => {
+    const found = rune();
+    if (found) await comparison.holders(found, windowOf(Math.min(found.counts.rows, 1000)), nameOf(found));
+  });
+  add('balances', async () => {
+    const owner = address();
+    const found = next() < 0.7 ? any(model.balances(owner), undefined)?.rune : rune();
+    if (!found) return;
+    const amount = model.holding(found, owner);
+    const expected = amount === null ? undefined : holderOf(found, owner, amount);
+    await comparison.check(path('etchings', nameOf(found), 'holders', owner), expected);
+  });
+  add('activity', async () => {
+    const owner = address();
+    const window = windowOf(rows.ofAddress(owner, 0, 0).total);
+    const expected = activityBody(model, window, rows.ofAddress(owner, window.offset, window.limit));
+    await comparison.check(windowed(path('addresses', owner, 'activity'), window), expected);
+  });
+  add('balances', async () => {
+    const owner = address();
+    await comparison.balances(owner, windowOf(model.balances(owner).length));
+  });
+  add('outputs', async () => {
+    const owner = address();
+    await comparison.outputs(owner, windowOf(model.outputsOf(owner).length));
+  });
+  add('outputs', async () => {
+    const outpoint = next() < 0.05 ? `${nobody.slice(2)}:${below(3)}` : any(outpoints, `${nobody.slice(2)}:0`);
+    const written = next() < 0.5 ? outpoint : `0x${outpoint}`;
+    await comparison.output(outpoint, written);
+  });
+  add(undefined, async () => {
+    const window = windowOf(2);
+    const target = any([path('transactions', nobody, 'activity'), path('addresses', 'nobody', 'activity')], '');
+    await comparison.check(windowed(target, window), listOf(window, 0, []));
+  });
+  for (let i = 0; i < count; i++) await kinds[i % kinds.length]?.();
 }
