@@ -4,15 +4,16 @@
  * outputs that nodeState.ts puts into the ledger. All values come from fixed seeds, so every machine makes the same
  * chain.
  */
-import { createCipheriv, hash } from 'node:crypto';
+import { type Cipher, createCipheriv, hash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashText } from '../src/runes/bytes.ts';
 import { commitmentOf, nameNumber } from '../src/runes/name.ts';
 import { type RuneId, runeId } from '../src/runes/runeId.ts';
 import type { RuneOutput } from '../src/runes/unspentLedger.ts';
-import { hash256, sealed } from '../test/support/memoryLedger.ts';
-import { messageScript } from '../test/support/runeBlocks.ts';
+import { BlockWriter } from '../test/rehearsal/blockWriter.ts';
+import { messageScript, tapscriptOf } from '../test/rehearsal/scripts.ts';
+import { hash256 } from '../test/support/memoryLedger.ts';
 import { randomNumbers } from './random.ts';
 
 /**
@@ -70,74 +71,48 @@ const runeOf = (id: RuneId): Coin['rune'] => ({ block: Math.floor(id / 2 ** 20),
 /** An output script. A number is the length of a random script that pays to a witness program: 22 or 34 bytes. */
 type Script = Uint8Array | 22 | 34;
 
-/**
- * Writes transactions into a buffer of random bytes. Fields that it does not write, such as signatures, stay random.
- */
-class BlockWriter {
-  readonly bytes: Buffer;
-  at = 83;
-  transactions = 0;
+/** A block whose transactions have random signatures, keys and addresses. */
+class RandomBlock {
+  readonly #random: Cipher;
+  readonly #writer: RandomBlock;
 
   constructor(readonly height: number) {
-    const seed = hash('sha256', `block ${height}`, 'buffer');
-    this.bytes = createCipheriv('aes-256-ctr', seed, Buffer.alloc(16)).update(Buffer.alloc(BLOCK_BYTES + 200_000));
-    this.bytes.writeUInt32LE(1_750_000_000 + 600 * (height - BASE), 68);
-    const coinbase = [2, 0, 0, 0, 1, ...new Array(32).fill(0), 255, 255, 255, 255, 3, height & 255, (height >> 8) & 255, height >> 16];
-    this.put(Uint8Array.from(coinbase));
-    this.put(Uint8Array.of(255, 255, 255, 255, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x51, 0, 0, 0, 0));
-    this.transactions++;
+    this.#random = createCipheriv('aes-256-ctr', hash('sha256', `block ${height}`, 'buffer'), Buffer.alloc(16));
+    this.#writer = new BlockWriter(height, [Uint8Array.of(0x51)]);
   }
 
-  put(bytes: Uint8Array): void {
-    this.bytes.set(bytes, this.at);
-    this.at += bytes.length;
+  get transactions(): number {
+    return this.#writer.transactions;
   }
 
-  count(value: number): void {
-    this.put(value < 0xfd ? Uint8Array.of(value) : Uint8Array.of(0xfd, value & 255, value >> 8));
+  get bytes(): number {
+    return this.#writer.bytes;
   }
 
   /**
-   * Writes a transaction, and returns its id. An input without an outpoint gets a random one. `tapscript` is in the
+   * Adds a transaction, and returns its id. An input without an outpoint gets a random one. `tapscript` is in the
    * witness of the first input.
    */
   transaction(inputs: readonly (Uint8Array | undefined)[], scripts: readonly Script[], tapscript?: Uint8Array): Uint8Array {
-    const start = this.at;
-    this.put(Uint8Array.of(2, 0, 0, 0, 0, 1));
-    this.count(inputs.length);
-    for (const outpoint of inputs) {
-      if (outpoint) this.bytes.set(outpoint, this.at);
-      this.at += 36;
-      this.put(Uint8Array.of(0, 0xfd, 0xff, 0xff, 0xff));
-    }
-    this.count(scripts.length);
-    for (const script of scripts) {
-      this.put(Uint8Array.of(34, 2, 0, 0, 0, 0, 0, 0));
-      const isRandom = typeof script === 'number';
-      this.count(isRandom ? script : script.length);
-      this.put(isRandom ? Uint8Array.of(script === 34 ? 0x51 : 0, script - 2) : script);
-      if (isRandom) this.at += script - 2;
-    }
-    const end = this.at;
-    inputs.forEach((_, index) => {
-      const lengths = index === 0 && tapscript ? [64, tapscript.length, 33] : [72, 33];
-      this.count(lengths.length);
-      lengths.forEach((length, element) => {
-        this.count(length);
-        if (element === 1 && tapscript && index === 0) this.bytes.set(tapscript, this.at);
-        this.at += length;
-      });
-    });
-    const lock = new Uint8Array(4);
-    this.put(lock);
-    this.transactions++;
-    return hash256(Buffer.concat([this.bytes.subarray(start, start + 4), this.bytes.subarray(start + 6, end), lock]));
+    return this.#writer.add(
+      inputs.map((outpoint, index) => ({
+        txid: outpoint?.subarray(0, 32) ?? this.#bytes(32),
+        vout: outpoint?.[32] ?? 0,
+        witness: tapscript && index === 0 ? [this.#bytes(64), tapscript, this.#bytes(33)] : [this.#bytes(72), this.#bytes(33)],
+      })),
+      scripts.map((script) =>
+        typeof script === 'number' ? Buffer.concat([Uint8Array.of(script === 34 ? 0x51 : 0, script - 2), this.#bytes(script - 2)]) : script,
+      ),
+    );
   }
 
   /** Returns the block. `previous` is the hash of the previous block, in the byte order of hashing. */
   end(previous: Uint8Array): Uint8Array {
-    this.bytes.set([0xfd, this.transactions & 255, this.transactions >> 8], 80);
-    return sealed(this.bytes.subarray(0, this.at), previous);
+    return this.#writer.end(previous, 1_750_000_000 + 600 * (this.height - BASE)).bytes;
+  }
+
+  #bytes(length: number): Buffer {
+    return this.#random.update(Buffer.alloc(length));
   }
 }
 
@@ -162,19 +137,19 @@ class ChainMaker {
   }
 
   block(height: number, rows: number, previous: Uint8Array): Uint8Array {
-    const writer = new BlockWriter(height);
+    const writer = new RandomBlock(height);
     const kinds = this.#kinds(rows);
     kinds.forEach((kind, index) => {
       this.#write(writer, kind);
       // Fills the space before the next rune transaction with other transactions.
-      while (writer.at < (BLOCK_BYTES * (index + 1)) / kinds.length) this.#other(writer);
+      while (writer.bytes < (BLOCK_BYTES * (index + 1)) / kinds.length) this.#other(writer);
     });
-    while (writer.at < BLOCK_BYTES) this.#other(writer);
+    while (writer.bytes < BLOCK_BYTES) this.#other(writer);
     return writer.end(previous);
   }
 
   /** Writes a transaction without runes. */
-  #other(writer: BlockWriter): void {
+  #other(writer: RandomBlock): void {
     const draw = this.#random();
     const inputs = draw < 0.66 ? 1 : draw < 0.9 ? 2 : draw < 0.993 ? 5 : 60;
     const outputs = 1 + Math.floor(this.#random() * 3.4);
@@ -184,7 +159,7 @@ class ChainMaker {
     );
   }
 
-  #write(writer: BlockWriter, kind: Kind): void {
+  #write(writer: RandomBlock, kind: Kind): void {
     const index = writer.transactions;
     const add = (txid: Uint8Array, output: number, rune: Coin['rune']) => {
       this.#coins.push({ outpoint: Buffer.concat([txid, Uint8Array.of(output, 0, 0, 0)]), rune });
@@ -195,16 +170,8 @@ class ChainMaker {
       add(txid, 1, rune);
     } else if (kind === 'etching') {
       const name = nameNumber('BENCHMARKCHAIN') + BigInt(this.#etched++);
-      const push = commitmentOf(name);
-      const tapscript = Buffer.concat([
-        Buffer.from([32]),
-        Buffer.alloc(32, 7),
-        Buffer.from([0xac, 0, 0x63, push.length]),
-        push,
-        Buffer.from([0x68]),
-      ]);
       const message = messageScript([2, 3, 4, name, 1, 2, 5, 0x29c9, 6, 1_000_000, 8, 21_000, 10, 1000]);
-      add(writer.transaction([undefined], [message, 34], tapscript), 1, { block: writer.height, tx: index });
+      add(writer.transaction([undefined], [message, 34], tapscriptOf(commitmentOf(name))), 1, { block: writer.height, tx: index });
     } else if (kind === 'plain') {
       const { outpoint, rune } = this.#take();
       add(writer.transaction([outpoint, undefined], [34, 22, 22]), 0, rune);

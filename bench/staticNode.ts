@@ -5,11 +5,11 @@
 import { existsSync, linkSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readBlock } from '../src/runes/parseBlock.ts';
+import { compact } from '../test/rehearsal/blockWriter.ts';
 import { blocksIn, forkedAt } from '../test/support/blockFiles.ts';
 import type { FakeBlock } from '../test/support/fakeNode.ts';
 import { hash256 } from '../test/support/memoryLedger.ts';
 import { freePort } from '../test/support/ports.ts';
-import { compact } from '../test/support/runeBlocks.ts';
 import { nginxMain } from './load/nginx.ts';
 import { requireProgram, Started } from './load/processes.ts';
 

@@ -43,6 +43,11 @@ export class BlockWriter {
     return this.#txids.length;
   }
 
+  /** Number of bytes of the transactions so far. */
+  get bytes(): number {
+    return this.#at;
+  }
+
   /** Adds a transaction. Returns its id in the byte order of hashing. */
   add(inputs: readonly Spend[], scripts: readonly Uint8Array[]): Buffer {
     return this.#add(inputs, scripts, new Uint8Array());
@@ -131,7 +136,7 @@ export class BlockWriter {
 }
 
 /** Encodes an integer in Bitcoin's shortest form. */
-function compact(value: number): Uint8Array {
+export function compact(value: number): Uint8Array {
   if (value < 0xfd) return Uint8Array.of(value);
   if (value < 2 ** 16) return Uint8Array.of(0xfd, value & 255, value >> 8);
   return Uint8Array.of(0xfe, value & 255, (value >> 8) & 255, (value >> 16) & 255, value >>> 24);

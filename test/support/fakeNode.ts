@@ -9,9 +9,10 @@ import { join } from 'node:path';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { type Block, readBlock } from '../../src/runes/parseBlock.ts';
+import { compact } from '../rehearsal/blockWriter.ts';
 import { endOf, portOf, ROOT } from './cli.ts';
 import { hash256, sealed } from './memoryLedger.ts';
-import { blockBytes, compact, type Transaction } from './runeBlocks.ts';
+import { blockBytes, type Transaction } from './runeBlocks.ts';
 
 export interface FakeBlock {
   readonly hash: string;

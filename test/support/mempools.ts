@@ -17,6 +17,7 @@ import {
   type RawTransaction,
 } from '../../src/serve/client/mirrorClient.ts';
 import { type MirrorReads, pendingRunes } from '../../src/serve/client/pending.ts';
+import { compact } from '../rehearsal/blockWriter.ts';
 import { ChainMaker, ROWS_PER_BLOCK } from '../rehearsal/chain.ts';
 import { Model, type TransactionRows } from '../rehearsal/model/model.ts';
 import { temporaryFolder, testBuild, writeFiles } from './build.ts';
@@ -24,7 +25,6 @@ import { clientIn } from './clientHosts.ts';
 import { fetchOver, readFiles } from './lyingHost.ts';
 import { hash256, sealed } from './memoryLedger.ts';
 import { filesOf } from './modelRows.ts';
-import { compact } from './runeBlocks.ts';
 
 /**
  * One movement of runes in a transaction: an output receives runes, or runes burn. The text has operation, rune,

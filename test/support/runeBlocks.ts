@@ -1,4 +1,6 @@
 /** Builds raw blocks with runes messages. */
+import { compact } from '../rehearsal/blockWriter.ts';
+import { messageScript as messageOf } from '../rehearsal/scripts.ts';
 import { outpointOf, sealed } from './memoryLedger.ts';
 
 export interface Input {
@@ -13,14 +15,6 @@ export interface Transaction {
 }
 
 const uint = (value: number, bytes: number): Uint8Array => Uint8Array.from({ length: bytes }, (_, i) => Math.floor(value / 256 ** i) % 256);
-
-/** Encodes an integer in Bitcoin's shortest form. */
-export const compact = (value: number): Uint8Array =>
-  value < 0xfd
-    ? uint(value, 1)
-    : value < 2 ** 16
-      ? Buffer.concat([uint(0xfd, 1), uint(value, 2)])
-      : Buffer.concat([uint(0xfe, 1), uint(value, 4)]);
 
 const prefixed = (bytes: Uint8Array): Uint8Array => Buffer.concat([compact(bytes.length), bytes]);
 
@@ -59,15 +53,8 @@ export function blockBytes(
   );
 }
 
-function leb128(integer: bigint): number[] {
-  return integer < 128n ? [Number(integer)] : [Number(integer & 0x7fn) | 0x80, ...leb128(integer >> 7n)];
-}
-
-/** Returns a script with a message of these integers. */
-export function messageScript(integers: readonly (bigint | number)[]): Uint8Array {
-  const payload = Uint8Array.from(integers.flatMap((integer) => leb128(BigInt(integer))));
-  return Buffer.concat([Uint8Array.of(0x6a, 0x5d, 78), uint(payload.length, 4), payload]);
-}
+/** Returns a script with a message of these integers, in one push with a length of four bytes. */
+export const messageScript = (integers: readonly (bigint | number)[]): Uint8Array => messageOf(integers, 0);
 
 /** Returns a taproot script that is different for each number. */
 export const taproot = (number: number): Uint8Array => Buffer.concat([Uint8Array.of(0x51, 32), new Uint8Array(31), uint(number, 1)]);

@@ -11,11 +11,12 @@ import { SpentOutputs } from '../../../src/pull/node/spentOutputs.ts';
 import { hashText } from '../../../src/runes/bytes.ts';
 import type { Commitment } from '../../../src/runes/indexBlock.ts';
 import { readBlock } from '../../../src/runes/parseBlock.ts';
+import { compact } from '../../rehearsal/blockWriter.ts';
 import { temporaryFolder } from '../../support/build.ts';
 import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from '../../support/fakeNode.ts';
 import { limitsWith, TEST_LIMITS } from '../../support/limits.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
-import { compact, taproot } from '../../support/runeBlocks.ts';
+import { taproot } from '../../support/runeBlocks.ts';
 import { until } from '../../support/until.ts';
 
 const FIRST = 840_000;
