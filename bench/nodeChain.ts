@@ -74,7 +74,7 @@ type Script = Uint8Array | 22 | 34;
 /** A block whose transactions have random signatures, keys and addresses. */
 class RandomBlock {
   readonly #random: Cipher;
-  readonly #writer: RandomBlock;
+  readonly #writer: BlockWriter;
 
   constructor(readonly height: number) {
     this.#random = createCipheriv('aes-256-ctr', hash('sha256', `block ${height}`, 'buffer'), Buffer.alloc(16));

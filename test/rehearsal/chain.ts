@@ -110,6 +110,8 @@ interface Planned {
 }
 
 export interface ChainOptions {
+  /** Ends half of the mints that have a last offset within 30 blocks, so that they end in short chains too. */
+  readonly endsSoon?: boolean;
   readonly seed: number;
   /** Number of blocks of the complete chain. In a shorter chain, epochs are shorter and events are smaller. */
   readonly blocks: number;
@@ -416,8 +418,7 @@ export class ChainMaker {
       if (this.#chance(0.1)) fields.push(12, this.#state.height + this.#below(20));
       if (this.#chance(0.1)) fields.push(14, this.#state.height + 10 + this.#below(3000));
       if (this.#chance(0.1)) fields.push(16, this.#below(20));
-      // Some mints end soon, so that they end in short chains too.
-      if (this.#chance(0.1)) fields.push(18, 10 + this.#below(this.#chance(0.5) ? 20 : 3000));
+      if (this.#chance(0.1)) fields.push(18, 10 + this.#below(this.#options.endsSoon === true && this.#chance(0.5) ? 20 : 3000));
     }
     const pointer = this.#chance(0.3) ? this.#below(3) : undefined;
     if (pointer !== undefined) fields.push(22, pointer);

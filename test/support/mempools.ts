@@ -81,7 +81,7 @@ export class MempoolChain {
 
   /** Makes a chain with at least this many blocks. The last block has runes. */
   constructor(seed: number, blocks: number) {
-    this.#maker = new ChainMaker({ seed, blocks, rows: ROWS_PER_BLOCK });
+    this.#maker = new ChainMaker({ seed, blocks, rows: ROWS_PER_BLOCK, endsSoon: true });
     this.model = new Model('regtest', { onRows: (rows) => this.#rows.push(rows) });
     let height: number;
     let bytes: Buffer;
