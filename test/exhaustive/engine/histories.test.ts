@@ -85,9 +85,9 @@ describe('after any change of the input', () => {
         const { wasFull, manifest } = await testBuild(out, options);
         const name = `history ${number}, ${kind}, ${layout}, step ${step}: ${changes.join()}`;
         if (step === 0) expect(wasFull).toBe(true);
-        // Both checks build everything again, so they take turns, and the last step has both. The full build has two
-        // threads, and limits that must not change the files.
-        if (step % 2 === 0) {
+        // Both checks build everything again, so they take turns. The full build has two threads, and limits that must not
+        // change the files.
+        if (step % 2 === 0 && step > 0) {
           const others = { ...LIMITS, ...publishedLimits(limits), sortedAtOnce: 200 };
           await testBuild(join(work, `full-${step}`), { ...options, threads: 2, limits: others });
           expect(tree(out), name).toEqual(tree(join(work, `full-${step}`)));
@@ -96,7 +96,7 @@ describe('after any change of the input', () => {
           history.mend();
           continue;
         }
-        if (step % 2 === 1 || step === STEPS) await check(out);
+        if (step % 2 === 1) await check(out);
 
         const rows = new RowStore(join(work, `rows-${step}`));
         for (const transaction of history.transactions) rows.add(transaction);
@@ -152,6 +152,7 @@ describe('a build of a range', () => {
         await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
         await testBuild(join(work, `expected-${step}`), { inputs: [join(work, `only-${step}`)], ...options });
         expect(tree(join(work, 'out'))).toEqual(tree(join(work, `expected-${step}`)));
+        if (step === 0) continue;
         // Builds once more, from the state of the last build.
         const { wasFull } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
         expect(wasFull).toBe(false);
