@@ -17,10 +17,7 @@ function configure(port: number, dist: string, { exactPort, pageSizes }: HostOpt
   const folder = temporaryFolder();
   let site = nginxSite(dist, port, exactPort);
   if (pageSizes !== undefined) {
-    const [smallest, largest] = pageSizes;
-    site = replaceOnce(site, '(?:6[1-9]|[7-9][0-9]|[1-9][0-9]{2,})&" ', `(?:${largest + 1}|[2-9][0-9]{3}|[1-9][0-9]{4,})&" `);
-    site = replaceOnce(site, 'must be <= 60"', `must be <= ${largest}"`);
-    site = replaceAll(site, /20(.*page sizes: the smallest)/g, `${smallest}$1`, 2);
+    site = replaceAll(site, /20(.*page sizes: the smallest)/g, `${pageSizes[0]}$1`, 2);
   }
   if (more === 'no links') site = replaceOnce(site, '#disable_symlinks', 'disable_symlinks');
   writeFileSync(join(folder, 'site.conf'), site);

@@ -91,16 +91,16 @@ function encodeSpaces(text: string): string {
   return text.replaceAll(' ', '%20');
 }
 
-/** Returns all spellings of the requests that a file of the build answers. */
+/** Returns the usual spellings of the requests that a file of the build answers. */
 export function requestsOf(path: string): string[] {
   const [, collection, name, rest = ''] = /^runes\/v1\/(blocks|transactions)\/([^/.]+)(.*)\.json$/.exec(path) ?? [];
   if (collection === undefined || name === undefined) return [];
   const [, operation, limit = '20', offset = '0'] = /^(?:\/([a-z]+))?(?:\/([0-9]+)\/([0-9]+))?$/.exec(rest) ?? [];
   const other = name.startsWith('0x') ? name.slice(2) : `0x${name}`;
-  const spellings = name.length < 64 ? [name, `00${name}`] : [name, other];
-  const window = [`limit=${limit}`, `offset=${offset}`, ...(operation === undefined ? [] : [`operation_type=${operation}`])];
+  const spellings = name.length < 64 ? [name] : [name, other];
+  const [window, of] = [[`limit=${limit}`, `offset=${offset}`], operation === undefined ? [] : [`operation_type=${operation}`]];
   const without = window.filter((pair) => pair !== 'limit=20' && pair !== 'offset=0');
-  const queries = [window.join('&'), ['_=1', ...window.reverse(), 'key=%20'].join('&'), without.join('&')];
+  const queries = [[...window, ...of], [...of, ...window], [...without, ...of]].map((pairs) => pairs.join('&'));
   return spellings.flatMap((id) => queries.map((query) => `/runes/v1/${collection}/${id}/activity${query === '' ? '' : `?${query}`}`));
 }
 

@@ -1,6 +1,6 @@
 /**
  * Cases of the case table (cases.ts) that a host cannot answer without code of this program. Each has the host's answer
- * instead: a 404 for an empty list, or a 501 for windows and spellings that need code.
+ * instead: a 404 for an empty list, or a 501 for everything but whole pages in the usual spelling.
  */
 export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'an unaligned window within a page': 'refused 501',
@@ -15,11 +15,11 @@ export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'a block of one record, with the largest limit': 'refused 501',
   'a block of 20 records': 'refused 501',
   'a height without activity': 'refused 404',
-  'a height that does not exist': 'refused 404',
+  'a height that does not exist': 'refused 501',
   '64 decimal digits': 'refused 404',
-  'an unknown hash': 'refused 404',
+  'an unknown hash': 'refused 501',
   'an unaligned window of an operation': 'refused 501',
-  'an operation that the block does not have': 'refused 404',
+  'an operation that the block does not have': 'refused 501',
   'a transaction with 0x, a window over two pages': 'refused 501',
   'a transaction, every record from an odd offset': 'refused 501',
   'an unknown transaction': 'refused 404',
@@ -27,4 +27,14 @@ export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'the path without v1': 'refused 501',
   'percent-encoded parameters': 'refused 501',
   'a real transaction, to the byte': 'refused 501',
+  'a bad tx_id': 'refused 501',
+  'a tx_id with an encoded slash': 'refused 501',
+  'a huge offset': 'refused 501',
+  'a negative offset': 'refused 501',
+  'a limit that is no integer': 'refused 501',
+  'a limit twice': 'refused 501',
+  'an empty limit': 'refused 501',
+  'limit 0': 'refused 501',
+  'limit 61': 'refused 501',
+  'other parameters': 'refused 501',
 };
