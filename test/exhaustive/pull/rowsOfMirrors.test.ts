@@ -36,16 +36,24 @@ beforeEach(async () => {
 afterEach(() => host.close());
 
 const donorOptions = { parquet: true, layout: 'archive', lists: true } as const;
+/** A chain and the folder of a pull of it from a node, and of a mirror, which tests change copies of. */
+const LONG = extended([], 212, random, 3);
+const long = temporaryFolder();
+beforeAll(() => mirror(LONG, long));
+const copyLong = () => {
+  for (const name of ['node', 'dist']) cpSync(join(long, name), join(work, name), { recursive: true });
+};
 const to = () => join(work, 'input');
 const fetchedRows = () => host.asked.filter((path) => path.startsWith('rows/') && path.endsWith('.parquet'));
 
 /** Builds the mirror `dist` from a node with this chain. */
-async function mirror(chain: Parameters<typeof memoryOf>[0]): Promise<void> {
+async function mirror(chain: Parameters<typeof memoryOf>[0], to = work): Promise<void> {
   const node = await FakeNode.start(chain, { network: 'regtest' });
-  rmSync(join(work, 'node'), { recursive: true, force: true });
-  await testPull(`core:${node.url}`, join(work, 'node'), { confirmations: 12 });
+  // The folder may have blocks of another chain.
+  rmSync(join(to, 'node'), { recursive: true, force: true });
+  await testPull(`core:${node.url}`, join(to, 'node'), { confirmations: 12 });
   await node.close();
-  await testBuild(join(work, 'dist'), { inputs: [join(work, 'node')], ...donorOptions });
+  await testBuild(join(to, 'dist'), { inputs: [join(to, 'node')], ...donorOptions });
 }
 
 const indexIn = (name: string) =>
@@ -55,8 +63,8 @@ const indexIn = (name: string) =>
 
 describe('a pull of rows', () => {
   it('leaves the same folder as a pull from a node, from which a build makes the same mirror, and follows its source', async () => {
-    let chain = extended([], 212, random, 3);
-    await mirror(chain);
+    let chain = LONG;
+    copyLong();
     // In later steps, blocks 200 to 299 settle, and a reorganisation replaces some of them.
     for (const [depth, more, replaced] of [
       [0, 0, 0],
@@ -72,10 +80,6 @@ describe('a pull of rows', () => {
       expect([result.replaced, log.notices]).toEqual([expect.any(Number), []]);
       if (replaced > 0) expect(result.replaced).toBeGreaterThan(0);
       expect(await pulledRows(to())).toEqual(memoryRows(memoryOf(chain)));
-      const again = await testBuild(join(work, 'again'), { inputs: [to()], ...donorOptions, full: true });
-      expect(indexIn('again')).toEqual(indexIn('dist'));
-      expect(tree(join(work, 'again'))).toEqual(tree(join(work, 'dist')));
-      expect(again.manifest.lists?.outputs).toBeDefined();
       // The pull has requested no page, and no file of rows twice.
       expect(host.asked.filter((path) => /\/blocks\/|\/archive\//.test(path))).toEqual([]);
       expect(new Set(fetchedRows()).size).toBe(fetchedRows().length);
@@ -84,12 +88,16 @@ describe('a pull of rows', () => {
       expect(fetchedRows().filter((path) => !path.includes('runes'))).toEqual([]);
     }
     expect(Object.keys(pulledTree(to()))).toContainEqual(expect.stringMatching(/^200-299-[0-9a-f]{16}\.parquet$/));
+    const again = await testBuild(join(work, 'again'), { inputs: [to()], ...donorOptions });
+    expect(indexIn('again')).toEqual(indexIn('dist'));
+    expect(tree(join(work, 'again'))).toEqual(tree(join(work, 'dist')));
+    expect(again.manifest.lists?.outputs).toBeDefined();
     await check(join(work, 'again'));
   });
 
   it('can take part of a mirror, in whole files, without a gap', async () => {
-    const chain = extended([], 212, random, 3);
-    await mirror(chain);
+    const chain = LONG;
+    copyLong();
     const first = () =>
       Math.min(
         ...Object.keys(pulledTree(to()))
@@ -109,27 +117,28 @@ describe('a pull of rows', () => {
   });
 
   it('refuses another chain below the settled blocks, changes nothing, and says what to do', async () => {
-    const chain = extended([], 130, random, 3);
-    await mirror(chain);
+    copyLong();
     await testPull(base, to());
     const before = tree(to());
-    await mirror(extended(chain.slice(0, 110), 30, random, 3));
+    await mirror(extended(LONG.slice(0, 192), 30, random, 3));
     const error = await failedPull(base, to());
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1[0-9]{2} differs .* replaces only the last 6$/)]);
-    expect(JSON.parse(readFileSync(join(to(), 'pulled/index.json'), 'utf8')).tip.height).toBe(129);
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      expect.stringMatching(/^block (?:1|2)[0-9]{2} differs .* replaces only the last 6$/),
+    ]);
+    expect(JSON.parse(readFileSync(join(to(), 'pulled/index.json'), 'utf8')).tip.height).toBe(211);
     expect(Object.keys(before).filter((path) => !(path in tree(to())))).toEqual([]);
     expect((await testPull(base, to(), { confirmations: 40 })).replaced).toBeGreaterThan(0);
   });
 
   it('keeps what it has of a mirror that lags', async () => {
-    const chain = extended([], 130, random, 3);
-    await mirror(chain);
+    copyLong();
     await testPull(base, to());
     const before = tree(to());
-    await mirror(chain.slice(0, 120));
+    await mirror(LONG.slice(0, 202));
     const log = new RecordingLog();
     await testPull(base, to(), { log });
-    expect(log.notices).toEqual([expect.stringMatching(/is behind: its last block is 119, and block 129 was pulled before/)]);
+    expect(log.notices).toEqual([expect.stringMatching(/is behind: its last block is 201, and block 211 was pulled before/)]);
     expect(Object.keys(before).filter((path) => !(path in tree(to())))).toEqual([]);
   });
 
@@ -151,11 +160,8 @@ describe('a pull of rows', () => {
   });
 
   it('continues after the mirror was replaced in the middle of the pull', async () => {
-    const chain = extended([], 212, random, 3);
-    await mirror(chain);
-    cpSync(join(work, 'dist'), join(work, 'old'), { recursive: true });
-    host.folder = join(work, 'old');
-    const longer = extended(chain.slice(0, 208), 6, random, 3);
+    host.folder = join(long, 'dist');
+    const longer = extended(LONG.slice(0, 208), 6, random, 3);
     await mirror(longer);
     host.intercept = (path) => {
       if (path.includes('rows/100-199')) host.folder = join(work, 'dist');
@@ -390,13 +396,10 @@ describe('a mirror that lies', () => {
     expect([error.exitCode, error.message]).toEqual([expected[0], expect.stringMatching(expected[1])]);
   });
 
-  it.each([
-    ['about units that nobody sent', 10n ** 30n],
-    ['about units that nobody received', -1n],
-  ])('in its pages too, %s, is caught by the sums of a transaction', async (_, more) => {
+  it('in its pages too, about units that nobody received, is caught by the sums of a transaction', async () => {
     const { rows, ledger } = memoryOf(chain);
     const at = rows.findIndex(({ operation, amount }) => operation === 'receive' && (amount ?? 0n) > 0n);
-    const changed = rows.map((row, i) => (i === at ? { ...row, amount: (row.amount ?? 0n) + more } : row));
+    const changed = rows.map((row, i) => (i === at ? { ...row, amount: (row.amount ?? 0n) - 1n } : row));
     writeRows({ rows: changed, ledger }, join(work, 'wrong'));
     const tip = { height: chain.length - 1, hash: chain.at(-1)?.hash };
     const sources = [{ rules: 'ord', blocks: [[0, tip.height]] }];
