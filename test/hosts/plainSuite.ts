@@ -252,16 +252,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       const dist = await sharedBuild('sizes', { inputs: CONFORMANCE_INPUTS, pageSizes: [30, 1000] });
       const host = await keep(start(dist, { pageSizes: [30, 1000] }));
       const reference = await keep(startServer(dist));
-      const queries = [
-        '',
-        '?limit=30',
-        '?limit=1000',
-        '?limit=1000&offset=1000',
-        '?offset=30',
-        '?limit=60',
-        '?limit=20',
-        '?offset=20',
-      ];
+      const queries = ['', '?limit=30', '?limit=1000', '?limit=1000&offset=1000', '?offset=30', '?limit=60', '?limit=20', '?offset=20'];
       const verdicts = await classifyAll(host, reference, gets(queries.map((query) => `${BLOCK}/activity${query}`)));
       expect(verdicts).toEqual([...Array(5).fill('exact'), ...Array(3).fill('refused 501')]);
     });

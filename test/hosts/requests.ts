@@ -100,7 +100,11 @@ export function requestsOf(path: string): string[] {
   const spellings = name.length < 64 ? [name] : [name, other];
   const [window, of] = [[`limit=${limit}`, `offset=${offset}`], operation === undefined ? [] : [`operation_type=${operation}`]];
   const without = window.filter((pair) => pair !== 'limit=20' && pair !== 'offset=0');
-  const queries = [[...window, ...of], [...of, ...window], [...without, ...of]].map((pairs) => pairs.join('&'));
+  const queries = [
+    [...window, ...of],
+    [...of, ...window],
+    [...without, ...of],
+  ].map((pairs) => pairs.join('&'));
   return spellings.flatMap((id) => queries.map((query) => `/runes/v1/${collection}/${id}/activity${query === '' ? '' : `?${query}`}`));
 }
 
