@@ -51,7 +51,7 @@ function textOf(bytes: Buffer, headers: IncomingHttpHeaders): string {
   return (encoding === 'br' ? brotliDecompressSync(bytes) : bytes).toString('utf8');
 }
 
-export const startServer = (dir: string, settings: Partial<ServerSettings> = {}): Promise<Listening> =>
+export const startServer = async (dir: string, settings: Partial<ServerSettings> = {}): Promise<Listening> =>
   listening(createMirrorServer(dir, settings));
 
 export interface Listening extends LocalHost {
