@@ -1,18 +1,16 @@
 /** Runs the Cloudflare worker in Cloudflare's own runtime, with each kind of origin. */
-import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { readArchive } from '../support/archives.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { startPlainFiles } from '../support/plainFiles.ts';
 import { checkRanges } from '../support/ranges.ts';
 import { sampleOutput } from '../support/recorded.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { type Answer, startServer } from '../support/server.ts';
 import { type Logged, startCloudflare, startCloudflareAssets } from './cloudflareHost.ts';
 import { checkEngine, checkFiles } from './engine.ts';
-import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
 
 const work = temporaryFolder();
 const builds = { files: '', archive: '' };
@@ -109,32 +107,12 @@ describe('files in R2', () => {
   });
 });
 
-/** Starts a plain file server without ETags. `refuse` returns the status of an error, or undefined to send the file. */
-async function startFiles(folder: string) {
-  const files = {
-    port: 0,
-    refuse: (_path: string): number | undefined => undefined,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-  const server = createServer((request, response) => {
-    const path = new URL(request.url ?? '/', 'http://files').pathname;
-    const status = files.refuse(path);
-    const file = join(folder, path.replace(/^\/mirror\//, ''));
-    if (status !== undefined) response.writeHead(status).end();
-    else if (path.startsWith('/mirror/') && existsSync(file) && statSync(file).isFile()) response.writeHead(200).end(readFileSync(file));
-    else response.writeHead(404).end('<h1>Not Found</h1>');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  files.port = (server.address() as AddressInfo).port;
-  return files;
-}
-
 it('files of an HTTP origin without ETags are answered like those of the local server, and a failing origin is a 503', async () => {
-  const files = await startFiles(builds.archive);
-  const host = await startCloudflare({ ORIGIN: `http://127.0.0.1:${files.port}/mirror`, FRESH_SECONDS: '0' });
+  mkdirSync(join(work, 'origin'));
+  symlinkSync(builds.archive, join(work, 'origin/mirror'));
+  const files = await startPlainFiles(join(work, 'origin'));
+  const host = await startCloudflare({ ORIGIN: `${files.base}/mirror`, FRESH_SECONDS: '0' });
+  const refuse = (status: number) => ({ kind: 'status', status }) as const;
   try {
     await checkEngine(host, builds.archive);
     for (const target of ['/', '/runes/v1/manifest.json']) {
@@ -142,15 +120,15 @@ it('files of an HTTP origin without ETags are answered like those of the local s
       expect((await host.send('GET', target, { 'if-none-match': String(headers.etag) })).status).toBe(304);
     }
     expect(host.log()).toBe('');
-    files.refuse = () => 500;
+    files.fault = () => refuse(500);
     for (const target of [ACTIVITY, '/runes/v1/manifest.json', '/']) expect(await host.send('GET', target)).toMatchObject(RETRY);
-    files.refuse = (path) => (path.endsWith('manifest.json') ? undefined : 403);
+    files.fault = (path) => (path.endsWith('manifest.json') ? undefined : refuse(403));
     expect(await host.send('GET', `${ACTIVITY}?limit=59`)).toMatchObject(RETRY);
-    files.refuse = () => undefined;
+    files.fault = () => undefined;
     expect((await host.send('GET', `${ACTIVITY}?limit=59`)).status).toBe(200);
   } finally {
     await host.close();
-    files.close();
+    await files.close();
   }
 });
 
@@ -158,40 +136,6 @@ it('parts of files come from an HTTP origin too', async () => {
   const origin = await startServer(builds.files);
   await quietly(await startCloudflare({ ORIGIN: `http://127.0.0.1:${origin.port}/` }), (host) => checkRanges(host.port, builds.files));
   await origin.close();
-});
-
-describe('a private S3 bucket', () => {
-  let s3: S3Server;
-  beforeAll(async () => {
-    s3 = await startS3();
-    for (const path of filesBelow(builds.archive)) {
-      const bytes = readFileSync(join(builds.archive, path));
-      s3.objects.set(`mirror/${path}`, { bytes, headers: { etag: `"${hex(path).slice(0, 32)}"` } });
-    }
-  });
-  afterAll(() => s3.close());
-
-  it('is read with the keys, and is a 503 with wrong keys or without', async () => {
-    const settings = {
-      ORIGIN: `http://127.0.0.1:${s3.port}/${BUCKET}/mirror`,
-      S3_ACCESS_KEY_ID: ACCESS_KEY.id,
-      S3_SECRET_ACCESS_KEY: ACCESS_KEY.secret,
-      S3_REGION: 'eu-central-1',
-    };
-    await quietly(await startCloudflare(settings), async (host) => {
-      await checkEngine(host, builds.archive);
-    });
-    for (const wrong of [{ ...settings, S3_SECRET_ACCESS_KEY: 'wrong' }, { ORIGIN: settings.ORIGIN }]) {
-      const host = await startCloudflare(wrong);
-      try {
-        expect(await host.send('GET', ACTIVITY)).toMatchObject(RETRY);
-        await vi.waitFor(() => expect(host.log()).toContain('status 403'), 60_000);
-        expect(host.log()).not.toContain(ACCESS_KEY.secret);
-      } finally {
-        await host.close();
-      }
-    }
-  });
 });
 
 it('a worker without an origin says so', async () => {

@@ -1,5 +1,4 @@
-/** File sources of a worker: its own deployed assets, an R2 bucket, an HTTP origin, or a private S3 bucket. */
-import { AwsClient } from 'aws4fetch';
+/** File sources of a worker: its own deployed assets, an R2 bucket, or an HTTP origin. */
 import { rangeHeaders } from '../archiveParts.ts';
 import type { FetchFile } from '../fetchHost.ts';
 import { contentRange, isReadByRanges, satisfy, type WantedRange, wantedRange } from '../http/ranges.ts';
@@ -10,9 +9,6 @@ export interface Settings {
   readonly BUCKET?: Bucket;
   readonly PREFIX?: string;
   readonly ORIGIN?: string;
-  readonly S3_ACCESS_KEY_ID?: string;
-  readonly S3_SECRET_ACCESS_KEY?: string;
-  readonly S3_REGION?: string;
   readonly FRESH_SECONDS?: string;
 }
 
@@ -42,12 +38,6 @@ export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-/**
- * Maximum number of retries of a request to a private bucket after a 429 or 5xx. The library's default of ten retries
- * would take a minute.
- */
-const S3_RETRIES = 2;
-
 /** Returns the file reader that the settings select. Throws a SettingsError if they select none or several. */
 export function originOf(settings: Settings): FetchFile {
   const { ASSETS, BUCKET, ORIGIN, PREFIX } = settings;
@@ -62,11 +52,7 @@ export function originOf(settings: Settings): FetchFile {
     );
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
   const urlOf = (path: string) => withSlash(ORIGIN) + path;
-  const s3 = signer(settings);
-  return (path, range) => {
-    if (range === undefined) return s3?.fetch(urlOf(path)) ?? fetch(urlOf(path));
-    return s3?.fetch(urlOf(path), { headers: { range } }) ?? fetch(urlOf(path), { headers: rangeHeaders(range) });
-  };
+  return (path, range) => fetch(urlOf(path), range === undefined ? {} : { headers: rangeHeaders(range) });
 }
 
 /**
@@ -155,24 +141,6 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
   // The object may be replaced between the two requests.
   if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
   return partOfObject(object, part.start, length);
-}
-
-/** Adds `rangeHeaders` after a request was signed, because a proxy before the bucket may change these headers. */
-class Signer extends AwsClient {
-  override async sign(...[input, init]: Parameters<AwsClient['sign']>): Promise<Request> {
-    const signed = await super.sign(input, init);
-    const range = signed.headers.get('range');
-    for (const [name, value] of Object.entries(range === null ? {} : rangeHeaders(range))) signed.headers.set(name, value);
-    return signed;
-  }
-}
-
-function signer(settings: Settings): Signer | undefined {
-  const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;
-  if (!isSet(accessKeyId) && !isSet(secretAccessKey)) return undefined;
-  if (!isSet(accessKeyId) || !isSet(secretAccessKey))
-    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must both be set; one is missing');
-  return new Signer({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
 }
 
 /** True for a variable with a value. The dashboard keeps empty variables, so they count as missing. */
