@@ -463,17 +463,14 @@ describe('verification finds', () => {
     const archive = StoredArchive.in(at('ranges'));
     const { etchings, balances, outputs } = archive.root.lists ?? {};
     if (etchings === undefined || balances === undefined || outputs === undefined) throw new Error('the build lacks lists');
-    // Other lists follow from the outputs, so these are forged alone.
-    const groups: [part: 'etchings' | 'balances' | 'outputs', list: string, finding: RegExp][][] = [
-      [
-        ['etchings', 'levels', /wrong data of the etching|no etching/],
-        ['etchings', 'runes', /wrong names of the rune/],
-        ['balances', 'addresses', /wrong balances of the address/],
-        ['balances', 'holders', /wrong holders of the rune/],
-        ['outputs', 'addresses', /wrong outputs of the address/],
-        ['outputs', 'starts', /wrong starts of pages/],
-      ],
-      [['outputs', 'outputs', /wrong|differ|do not add up/]],
+    const lists: [string, readonly DocumentLevel[], (levels: readonly DocumentLevel[]) => Partial<Lists>][] = [
+      ['etchings', etchings.levels, (levels) => ({ etchings: { ...etchings, levels } })],
+      ['names of all runes', etchings.runes, (runes) => ({ etchings: { ...etchings, runes } })],
+      ['balances', balances.addresses, (addresses) => ({ balances: { ...balances, addresses } })],
+      ['holders', balances.holders, (holders) => ({ balances: { ...balances, holders } })],
+      ['outputs', outputs.outputs, (changed) => ({ outputs: { ...outputs, outputs: changed } })],
+      ['outputs of addresses', outputs.addresses, (addresses) => ({ outputs: { ...outputs, addresses } })],
+      ['starts', outputs.starts, (starts) => ({ outputs: { ...outputs, starts } })],
     ];
     // Records do not have all data of an etching, but the numbers of its supply follow from records.
     const otherDigit = (value: string) =>
@@ -485,30 +482,29 @@ describe('verification finds', () => {
       ['other', ({ key, values }) => ({ key, values: [...values.slice(0, -1), otherDigit(values.at(-1) ?? '')] })],
       ['reversed', ({ key, values }) => ({ key, values: [...values].reverse() })],
     ];
-    for (const group of groups) {
-      for (const [name, change] of changes) {
-        const due: [list: string, chosen: StoredDocument, finding: RegExp][] = [];
+    // Draws one change of each list, because each takes a verification.
+    for (const [list, levels, put] of lists) {
+      const first = random(changes.length);
+      for (const [name, change] of [...changes.slice(first), ...changes.slice(0, first)]) {
+        // A level without documents would not exist.
+        const long = levels.filter((one) => [...documentsOf(archive, one)].length > 1);
+        const level = long[random(long.length)];
+        const documents = level === undefined ? [] : [...documentsOf(archive, level)];
+        const fitting = documents.filter((one) => JSON.stringify(change(one)) !== JSON.stringify(one));
+        if (level === undefined || fitting.length === 0) continue;
+        const chosen = fitting[random(fitting.length)];
         const forged = await forge('ranges', async (root) => {
-          const lists: Record<string, unknown> = { ...root.lists };
-          for (const [part, list, finding] of group) {
-            const tables = lists[part] as Record<string, readonly DocumentLevel[]>;
-            const levels = tables[list] ?? [];
-            // A level without documents would not exist.
-            const long = levels.filter((one) => [...documentsOf(archive, one)].length > 1);
-            const level = long[random(long.length)];
-            const documents = level === undefined ? [] : [...documentsOf(archive, level)];
-            const fitting = documents.filter((one) => JSON.stringify(change(one)) !== JSON.stringify(one));
-            const chosen = fitting[random(fitting.length)];
-            if (level === undefined || chosen === undefined) continue;
-            const written = await changedDocuments(level, () => documents.flatMap((one) => (one === chosen ? (change(one) ?? []) : one)));
-            lists[part] = { ...tables, [list]: levels.map((one) => (one === level ? written : one)) };
-            due.push([`${part}.${list}`, chosen, finding]);
-          }
-          return { ...root, lists: lists as unknown as Lists };
+          const written = await changedDocuments(level, () => documents.flatMap((one) => (one === chosen ? (change(one) ?? []) : one)));
+          return inLists(() => put(levels.map((one) => (one === level ? written : one))))(root);
         });
-        const found = due.length === 0 ? [] : await findingsOf(forged);
-        for (const [list, chosen, finding] of due)
-          expect([list, name, chosen, found]).toEqual([list, name, chosen, expect.arrayContaining([expect.stringMatching(finding)])]);
+        const found = await findingsOf(forged);
+        expect([list, name, chosen, found]).toEqual([
+          list,
+          name,
+          chosen,
+          expect.arrayContaining([expect.stringMatching(/wrong|differ|do not add up|no etching/)]),
+        ]);
+        break;
       }
     }
   });
