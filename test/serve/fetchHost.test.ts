@@ -138,7 +138,6 @@ describe('a worker', () => {
     [{ ASSETS: assets, FRESH_SECONDS: 'soon' }, 'FRESH_SECONDS must be a whole number'],
     [{ ORIGIN: 'a.example/mirror' }, 'ORIGIN must be a URL'],
     [{ ORIGIN: 'https://a.example', PREFIX: 'a' }, 'PREFIX is only for an R2 bucket'],
-    [{ ORIGIN: 'https://a.example', S3_ACCESS_KEY_ID: 'a' }, 'one is missing'],
     [{ BUCKET: bucket, FRESH_SECONDS: 'soon' }, 'FRESH_SECONDS must be a whole number'],
   ])('refuses the settings %j', async (settings, message) => {
     const response = await worker.fetch(new Request('https://m.example/runes/v1/'), settings, { waitUntil: () => {} });
