@@ -26,8 +26,8 @@ function inProcess(dist: string): Host {
   return {
     send: async (method, target, headers = {}) => {
       const request = new Request(`https://mirror.example${target}`, { method, headers });
-      // The worker keeps its mirror until its variables change. This one has no effect on assets.
-      const settings = { ASSETS: { fetch: fetchFile }, S3_REGION: dist };
+      // The worker keeps its mirror until its variables change.
+      const settings = { ASSETS: { fetch: fetchFile }, of: dist };
       const response = await worker.fetch(request, settings, { waitUntil: () => {} });
       return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
     },

@@ -188,10 +188,10 @@ describe('docs/bulk.md', () => {
 
 describe('a host that compresses ranges', () => {
   const TARGET = '/runes/v1/blocks/840001/activity?limit=5';
-  const asked: { readonly range: string | undefined; readonly encoding: unknown; readonly signature: unknown }[] = [];
+  const asked: { readonly range: string | undefined; readonly encoding: unknown }[] = [];
   const server = createServer(({ url = '', headers }, response) => {
-    const { range, 'accept-encoding': encoding, authorization: signature } = headers;
-    asked.push({ range, encoding, signature });
+    const { range, 'accept-encoding': encoding } = headers;
+    asked.push({ range, encoding });
     const file = readFileSync(join(files, url));
     const [, from, to] = /^bytes=([0-9]+)-([0-9]+)$/.exec(range ?? '') ?? [];
     if (from === undefined) return void response.end(file);
@@ -225,17 +225,13 @@ describe('a host that compresses ranges', () => {
   afterEach(() => vi.unstubAllGlobals());
   afterAll(() => server.close());
 
-  const s3 = { S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'secret', S3_REGION: 'auto' };
   it.each<[string, () => Promise<string | undefined>]>([
     ['the client', async () => (await new Mirror(base).get(TARGET)).body],
     ['the function of Netlify', async () => (await edgeFunction(new Request(base + TARGET))).text()],
-    ...[{}, s3].map((keys): [string, () => Promise<string | undefined>] => [
-      `the worker of Cloudflare, ${Object.keys(keys).length} keys`,
-      async () => {
-        const mirror = new FetchMirror(originOf({ ORIGIN: base, ...keys }), 0);
-        return (await mirror.answer(new Request(`http://host${TARGET}`)))?.text();
-      },
-    ]),
+    [
+      'the worker of Cloudflare',
+      async () => (await new FetchMirror(originOf({ ORIGIN: base }), 0).answer(new Request(`http://host${TARGET}`)))?.text(),
+    ],
   ])('is asked not to, by %s', async (_, read) => {
     vi.stubGlobal('fetch', likeBun);
     asked.length = 0;
@@ -243,7 +239,5 @@ describe('a host that compresses ranges', () => {
     const ranges = asked.filter(({ range }) => range !== undefined);
     expect(ranges.length).toBeGreaterThan(0);
     expect(new Set(ranges.map(({ encoding }) => encoding))).toEqual(new Set(['identity']));
-    // A proxy before a bucket may change this header, so it must not be part of the signature.
-    for (const { signature } of ranges) expect(String(signature)).not.toContain('accept-encoding');
   });
 });
