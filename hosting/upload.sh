@@ -65,8 +65,8 @@ send copy "$dist" "$remote" --checksum --exclude '/archive/**' --exclude '/rows/
   --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
 check_same
 send copyto "$dist/$manifest" "$root$manifest" --checksum
-# Only deletes, because the content was compared above.
-must sync "$dist/runes/v1" "${root}runes/v1" --size-only --delete-excluded
+# Only deletes: a build that ends meanwhile must not send its manifest before the files that it names.
+must sync "$dist/runes/v1" "${root}runes/v1" --ignore-existing --delete-excluded
 
 # Readers that still have the last manifest need the files that it names. So a file that is named by its content is
 # deleted by the second upload that has no use for it.

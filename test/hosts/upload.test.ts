@@ -48,6 +48,8 @@ const INPUTS: Readonly<Record<string, readonly string[]>> = {
   before: ['1a', '2a', '3a', '4a', '5a', '6a'],
   after: ['1a', '2a', '3b', '4b', '7a', '8a'],
   later: ['1a', '2a', '3b', '4c', '7a', '9a'],
+  // Has a longer manifest.
+  longer: ['1a', '2a', '3a', '4a', '5a', '6a', '1000a'],
 };
 
 const blockHash = (block: string) => hex(`block ${block}`);
@@ -460,17 +462,25 @@ describe('an upload that fails', () => {
     await build(dist, 'after', 'archive');
     await upload(dist);
     await build(dist, 'before', 'archive');
-    let building: Promise<unknown> | undefined;
-    s3.intercept = async (method) => {
-      if (method !== 'PUT') return undefined;
-      building ??= build(dist, 'later', 'archive');
-      await building;
-      return undefined;
-    };
-    s3.requests.length = 0;
-    const { code, stderr } = await finished(start(dist));
-    expect([code, stderr]).toEqual([1, expect.stringContaining('was changed during the upload')]);
-    expect(s3.requests).not.toContain(`PUT ${MANIFEST}`);
+    // The build begins with the first file that is sent, or with the first listing after the manifest.
+    const moments = [
+      (method: string) => method === 'PUT',
+      (_: string, key: string) => key === '' && s3.requests.includes(`PUT ${MANIFEST}`),
+    ];
+    for (const [sent, isMoment] of moments.entries()) {
+      let building: Promise<unknown> | undefined;
+      s3.intercept = async (method, key) => {
+        if (building === undefined && !isMoment(method, key)) return undefined;
+        building ??= build(dist, sent === 0 ? 'later' : 'longer', 'archive');
+        await building;
+        return undefined;
+      };
+      s3.requests.length = 0;
+      const { code, stderr } = await finished(start(dist));
+      expect([code, stderr]).toEqual([1, expect.stringContaining('was changed during the upload')]);
+      // A new manifest must not come before the files that it names.
+      expect(s3.requests.filter((line) => line === `PUT ${MANIFEST}`)).toHaveLength(sent);
+    }
     s3.intercept = () => Promise.resolve(undefined);
     await upload(dist);
     expectSame(dist);
