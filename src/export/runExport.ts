@@ -20,13 +20,14 @@ import { type Verification, withScratchStore } from '../verify/verification.ts';
 import { holdersAt } from './holdersAt.ts';
 import { openMirror } from './openMirror.ts';
 
-const LISTS = ['holders', 'balances', 'activity', 'outputs'] as const;
+const LISTS = ['runes', 'holders', 'balances', 'activity', 'outputs'] as const;
 type ListName = (typeof LISTS)[number];
 
 /** Advice that is shown if a mirror lacks a list. It says which mirrors have the list. */
 const complete = (list: ListName) =>
   `Mirrors have ${list} in layout archive, or if they are built with --lists, from all blocks since the first rune.`;
 const NEEDS: Readonly<Record<ListName, string>> = {
+  runes: 'Mirrors have etchings if their input has a runes table, as rows from a node and ledgers do.',
   holders: complete('holders'),
   balances: complete('balances'),
   activity: 'Mirrors have this list in layout archive, or if they are built with --lists.',
@@ -35,6 +36,7 @@ const NEEDS: Readonly<Record<ListName, string>> = {
 
 interface Request {
   readonly list: ListName;
+  /** Rune or address. Empty for all runes. */
   readonly subject: string;
   readonly isRune: boolean;
   readonly height: number | undefined;
@@ -46,12 +48,14 @@ function requestOf(flags: Flags): Request {
   const list = LISTS.find((one) => one === name);
   if (list === undefined)
     throw new UsageError(`unknown list ${JSON.stringify(name)}; lists are ${LISTS.join(', ')}${didYouMean(name, LISTS)}`);
+  if (list === 'runes' && subject !== '') throw new UsageError('the list "runes" has all runes: it takes no rune or address');
+  if (list !== 'runes' && subject === '') throw new UsageError(`a rune or an address must be given, as in ${list} 840000:3`);
   if (more.length > 0) throw new UsageError('only one rune or address can be given');
   const height = flags.has('height') ? flags.integer('height', 0, 0, Number.MAX_SAFE_INTEGER) : undefined;
   if (height !== undefined && list !== 'holders') throw new UsageError('--height can only be used with the list "holders"');
   const isRune = parseRune(subject) !== undefined;
   if (list === 'holders' && !isRune) throw new UsageError(`${JSON.stringify(subject)} is not a rune: give its id, number or name`);
-  const words = [list, ...subject.split(/[^0-9A-Za-z]+/), ...(height === undefined ? [] : [height])];
+  const words = [list, ...(subject === '' ? [] : subject.split(/[^0-9A-Za-z]+/)), ...(height === undefined ? [] : [height])];
   return { list, subject, isRune, height, out: flags.one('out') ?? `${words.join('-')}.csv` };
 }
 
@@ -117,16 +121,18 @@ interface FoundList {
 
 async function listOf(mirror: Mirror, { list, subject, isRune, height: asked }: Request, scratch: Scratch): Promise<FoundList> {
   const { tip = { height: -1, hash: '' }, lists } = await mirror.manifest();
-  const isKnown = !isRune || lists?.etchings === undefined || (await mirror.etching(subject)) !== undefined;
+  const isKnown = list === 'runes' || !isRune || lists?.etchings === undefined || (await mirror.etching(subject)) !== undefined;
   if (!isKnown) throw new InputError(`there is no rune ${JSON.stringify(subject)} in the mirror`, await similarNames(mirror, subject));
   const windows: Readonly<Record<ListName, (window: WindowQuery) => Promise<Page<object>>>> = {
+    runes: (window) => mirror.etchings(window),
     holders: (window) => mirror.holders(subject, window),
     balances: (window) => mirror.balances(subject, window),
     activity: (window) => (isRune ? mirror.runeActivity(subject, window) : mirror.addressActivity(subject, window)),
     outputs: (window) => mirror.outputs(subject, window),
   };
   const entries = mirror.all(windows[list]);
-  if (list !== 'holders') return { csv: list === 'activity' && isRune ? 'rune_activity' : list, entries, tip, height: tip.height };
+  const csv = list === 'runes' ? 'newest' : list === 'activity' && isRune ? 'rune_activity' : list;
+  if (list !== 'holders') return { csv, entries, tip, height: tip.height };
   if (asked !== undefined && asked > tip.height)
     throw new InputError(`the mirror has blocks up to ${tip.height}, so the holders as of block ${asked} are unknown`);
   // The list of a rune with many holders may be as of an older block.

@@ -112,6 +112,13 @@ describe.each(BUILDS)('from layout %s in dialect %s', (layout) => {
     }
   });
 
+  it('has all runes, newest first', async () => {
+    const { lines, about } = await exported(['runes', ...dir]);
+    const named = lines.map((line) => line.split(',').slice(0, 4));
+    expect(named).toEqual(MODEL.etchings().map(({ id, number, name, spacedName }) => [id, String(number), name, spacedName]));
+    expect(about).toMatchObject({ list: 'runes', height: TIP, rows: lines.length });
+  });
+
   it('has the same lists over HTTP, also from a host without range requests', async () => {
     const [server, plain] = [await startServer(folderOf(layout)), await startPlainFiles(folderOf(layout))];
     try {
@@ -143,10 +150,12 @@ describe('refuses', () => {
       'an unknown list',
       ['holder', WIDEST.id, ...archive],
       1,
-      'unknown list "holder"; lists are holders, balances, activity, outputs; did you mean holders?',
+      'unknown list "holder"; lists are runes, holders, balances, activity, outputs; did you mean holders?',
     ],
     ['two subjects', ['holders', WIDEST.id, WIDEST.id, ...archive], 1, 'only one rune or address can be given'],
-    ['no subject', ['holders'], 1, 'LIST RUNE|ADDRESS must be given'],
+    ['no list', [], 1, 'LIST [RUNE|ADDRESS] must be given'],
+    ['no subject', ['holders'], 1, 'a rune or an address must be given, as in holders 840000:3'],
+    ['a subject of all runes', ['runes', WIDEST.id, ...archive], 1, 'it takes no rune or address'],
     ['holders of an address', ['holders', 'bc1q0', ...archive], 1, '"bc1q0" is not a rune'],
     ['a height of another list', ['balances', 'bc1q0', '--height', '1'], 1, '--height can only be used with the list "holders"'],
     [
