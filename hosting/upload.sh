@@ -1,31 +1,36 @@
 #!/bin/sh
 # Uploads a build to object storage with rclone. Clients get correct answers, old or new, during the upload.
 #
-#     hosting/upload.sh REMOTE [DIST] [CACHE]        for example: hosting/upload.sh r2:my-bucket dist .cache
+#     hosting/upload.sh [--replace] REMOTE [DIST] [CACHE]        for example: hosting/upload.sh r2:my-bucket dist .cache
 #
+# --replace  Replaces another mirror in the bucket. Until the upload has ended, answers may be of either mirror.
+#
+# Exit codes: 1 usage, 2 a build or a bucket that does not fit, 3 the upload failed.
 # It compares the build with a listing of the bucket. You may stop it at any time and run it again, skip builds, and
 # upload from several machines, one after the other.
 set -eu
 export LC_ALL=C
 
 die() {
-  echo "upload: $1" >&2
-  exit 1
+  echo "upload: $2" >&2
+  exit "$1"
 }
 
-[ $# -ge 1 ] && [ $# -le 3 ] || die 'usage: hosting/upload.sh REMOTE [DIST] [CACHE]'
+replace=
+if [ "${1:-}" = --replace ]; then replace=1 && shift; fi
+[ $# -ge 1 ] && [ $# -le 3 ] || die 1 'usage: hosting/upload.sh [--replace] REMOTE [DIST] [CACHE]'
 remote=$1 dist=${2:-dist} cache=${3:-.cache}
-case $remote in *:* | */*) ;; *) die "REMOTE is an rclone remote and a bucket, as in r2:my-bucket, not \"$remote\"" ;; esac
+case $remote in *:* | */*) ;; *) die 1 "REMOTE is an rclone remote and a bucket, as in r2:my-bucket, not \"$remote\"" ;; esac
 case $remote in *: | */) root=$remote ;; *) root=$remote/ ;; esac
 manifest=runes/v1/manifest.json
-command -v rclone >/dev/null || die 'rclone is not installed; see https://rclone.org/install/'
-[ -f "$dist/$manifest" ] || die "build not found in $dist: $manifest is missing. Run npm run build first."
-[ -f "$dist/.rune-activity-mirror" ] || die "$dist is not the output folder of a build: .rune-activity-mirror is missing"
+command -v rclone >/dev/null || die 3 'rclone is not installed; see https://rclone.org/install/'
+[ -f "$dist/$manifest" ] || die 2 "build not found in $dist: $manifest is missing. Run npm run build first."
+[ -f "$dist/.rune-activity-mirror" ] || die 2 "$dist is not the output folder of a build: .rune-activity-mirror is missing"
 # The marker of a finished build is one line. A second line says that a build is running or did not finish.
 is_finished() { [ "$(wc -l <"$dist/.rune-activity-mirror")" -eq 1 ]; }
-is_finished || die "a build is using $dist, or was killed there. Build again first."
+is_finished || die 3 "a build is using $dist, or was killed there. Build again first."
 uploaded=$(cksum <"$dist/$manifest")
-check_same() { [ "$(cksum <"$dist/$manifest")" = "$uploaded" ] && is_finished || die "$dist was changed during the upload. Run this again."; }
+check_same() { [ "$(cksum <"$dist/$manifest")" = "$uploaded" ] && is_finished || die 3 "$dist was changed during the upload. Run this again."; }
 
 # Files are small, so many transfers in parallel hide the latency. A token for one bucket may not check that the bucket
 # exists.
@@ -34,7 +39,7 @@ export RCLONE_S3_NO_CHECK_BUCKET=true
 must() {
   rclone "$@" && return
   check_same
-  die 'rclone failed, see above. Check that the bucket exists and that rclone may write to it, and run this again.'
+  die 3 'rclone failed, see above. Check that the bucket exists and that rclone may write to it, and run this again.'
 }
 send() { must "$@" --header-upload 'Cache-Control: public, no-cache, must-revalidate'; }
 
@@ -42,16 +47,16 @@ state=$cache/uploads/$(printf %s "$remote" | cksum | tr ' ' -)
 mkdir -p "$state"
 exec 9>"$state/lock"
 # The kernel releases the lock with the last process that has it, even an rclone that outlives this script.
-if command -v flock >/dev/null && ! flock -n 9; then die "another upload to $remote is running"; fi
+if command -v flock >/dev/null && ! flock -n 9; then die 3 "another upload to $remote is running"; fi
 
-# A host that still uses the old manifest would report ids as unknown if their paths changed. So these manifest fields
-# must not change.
-shape() { sed -n '/"layout"/,/"operation_pages"/p'; }
+# A host that still uses the old manifest would report ids as unknown if their paths changed, and another mirror has other
+# blocks. So these manifest fields must not change.
+shape() { sed -n -e '/^  "\(sample\|network\)"/p' -e '/^  "layout"/,/^  "operation_pages"/p'; }
 status=0
 rclone cat "$root$manifest" >"$state/manifest" 2>"$state/errors" || status=$?
-case $status in 0 | 3 | 4) ;; *) die "$remote cannot be read: $(cat "$state/errors")" ;; esac
-if [ -s "$state/manifest" ] && [ "$(shape <"$state/manifest")" != "$(shape <"$dist/$manifest")" ]; then
-  die "$remote has a build with another layout, dialect, page sizes or pages by operation. Upload to another folder or bucket, then point the host there."
+case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(cat "$state/errors")" ;; esac
+if [ -z "$replace" ] && [ -s "$state/manifest" ] && [ "$(shape <"$state/manifest")" != "$(shape <"$dist/$manifest")" ]; then
+  die 2 "$remote has another mirror: its network, layout, dialect, page sizes or pages by operation differ, or one of both is the sample. Upload to another folder or bucket, then point the host there. --replace replaces it."
 fi
 
 # First files that are named by their content, which never change, then pages, then the files that refer to them, then
@@ -70,7 +75,7 @@ must sync "$dist/runes/v1" "${root}runes/v1" --ignore-existing --delete-excluded
 
 # Readers that still have the last manifest need the files that it names. So a file that is named by its content is
 # deleted by the second upload that has no use for it.
-(cd "$dist" && find . -type f) >"$state/found" || die "the files in $dist cannot be listed, see above. Fix the cause and run this again."
+(cd "$dist" && find . -type f) >"$state/found" || die 3 "the files in $dist cannot be listed, see above. Fix the cause and run this again."
 sed 's|^\./||' "$state/found" | sort >"$state/here"
 must lsf "$remote" --recursive --files-only --include '/archive/**' --include '/rows/*-*.parquet' --include '/rows/index-*.json' >"$state/there"
 sort "$state/there" | comm -13 "$state/here" - >"$state/new"

@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { settingsSchema } from '../src/cli/settingsFile.ts';
+import { settingsSchema } from '../src/setup/settingsSchema.ts';
 import { siteAssets } from '../src/site/assets.ts';
 import { bundleProgram, NATIVE } from './bundleProgram.ts';
 

@@ -16,8 +16,13 @@ export interface Flag {
   readonly heading?: string;
 }
 
+/** Commands that read the settings file (settings.ts). Each has the flag `--config`. */
+export const SECTIONS = ['pull', 'build', 'update'] as const;
+
 /** Description of a command, by which arguments are parsed and the help is printed. */
 export interface Command {
+  /** Name of the command's object in the settings file. Undefined if the command reads no settings. */
+  readonly section?: (typeof SECTIONS)[number];
   /** Command line without arguments, such as `npm run build --`. */
   readonly call: string;
   readonly about: string;

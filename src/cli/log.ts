@@ -12,18 +12,22 @@ export interface Log {
   summary(rows: readonly SummaryRow[]): void;
   /** Reports something that the user should know but that is not an error. */
   notice(message: string): void;
+  /** Reports a failure that a person should see, although the command goes on and tries again. */
+  failure(message: string): void;
   /** Reports the error that ends the command. */
   error(message: string, details: readonly string[], exitCode: number): void;
 }
 
 export function createLog(format: LogFormat): Log {
-  const json = (stream: NodeJS.WriteStream, entry: object) => stream.write(`${JSON.stringify(entry)}\n`);
+  const json = (stream: NodeJS.WriteStream, level: string, event: string, message: string, fields: object = {}) =>
+    stream.write(`${JSON.stringify({ time: new Date().toISOString(), level, event, message, ...fields })}\n`);
   if (format === 'json')
     return {
-      info: (event, message, fields) => json(process.stdout, { level: 'info', event, message, ...fields }),
+      info: (event, message, fields) => json(process.stdout, 'info', event, message, fields),
       summary: () => {},
-      notice: (message) => json(process.stderr, { level: 'notice', event: 'notice', message }),
-      error: (message, details, exitCode) => json(process.stderr, { level: 'error', event: 'error', message, details, exitCode }),
+      notice: (message) => json(process.stderr, 'notice', 'notice', message),
+      failure: (message) => json(process.stderr, 'error', 'failed', message),
+      error: (message, details, exitCode) => json(process.stderr, 'error', 'error', message, { details, exit_code: exitCode }),
     };
   const [paint, paintError] = [paintFor(process.stdout), paintFor(process.stderr)];
   const say = (stream: NodeJS.WriteStream, lines: readonly string[]) => {
@@ -41,6 +45,7 @@ export function createLog(format: LogFormat): Log {
       );
     },
     notice: (message) => say(process.stderr, [`${paintError('yellow', 'Note:')} ${message}`]),
+    failure: (message) => say(process.stderr, [`${paintError('red', 'Error:')} ${message}`]),
     error: (message, details) => say(process.stderr, [`${paintError('red', 'Error:')} ${message}`, ...details.map((line) => `  ${line}`)]),
   };
 }

@@ -31,13 +31,17 @@ function isTaken({ name }: Flag, env: NodeJS.ProcessEnv): boolean {
 /** Milliseconds between two checks of the parent process. */
 const LOOK_MS = 500;
 
+/** Environment variable of commands that another command runs (setup/updateCommand.ts). */
+export const STEP_VARIABLE = 'RUNE_MIRROR_STEP';
+
 /**
- * Sends this process a SIGTERM when it has another parent, because npm or its shell has ended. Returns a function that
- * stops the checks. Does nothing if npm does not run this command, or runs it in the background.
+ * Sends this process a SIGTERM when it has another parent, because npm, its shell or the command that runs this one has
+ * ended. Returns a function that stops the checks. Does nothing if nobody runs this command, or npm runs it in the background.
  */
 export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
   const script = attempt(() => env['npm_lifecycle_script']) ?? '';
-  if (!/run\.cjs|rune-mirror/.test(script) || /(?<!&)&(?!&)/.test(script)) return () => undefined;
+  const isStep = attempt(() => env[STEP_VARIABLE]) === '1';
+  if (!isStep && (!/run\.cjs|rune-mirror/.test(script) || /(?<!&)&(?!&)/.test(script))) return () => undefined;
   const first = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid === first) return;

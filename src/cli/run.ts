@@ -1,11 +1,11 @@
 /** Runs a command. Handles help, errors and exit codes in the same way for all commands. */
 import { CliError, codeOf, EXIT, hasTooManyFiles, messageOf, UsageError } from '../errors.ts';
-import { CONFIG, type Command, Flags } from './flags.ts';
+import { type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
 import { MEMORY_LIMIT, memoryLimitOf, watchMemory } from './memoryLimit.ts';
 import { checkNpmFlags, endWithNpm } from './npm.ts';
-import { settingsFileOf, settingsReader, withSettings } from './settings.ts';
+import { readSettings, settingsFileOf, withSettings } from './settings.ts';
 import { paintFor, widthOf } from './terminal.ts';
 
 /** Parses the arguments, runs `main` and sets the exit code. Prints the stack of an error that is not a CliError: a bug. */
@@ -16,8 +16,8 @@ export async function runCommand(
 ): Promise<void> {
   // Reads --log before parsing, so that errors about flags also have the requested format.
   const wantsJson = args.some((arg, i) => arg === '--log=json' || (arg === '--log' && args[i + 1] === 'json'));
-  const log = createLog(wantsJson ? 'json' : 'text');
-  ignoreClosedOutput(log);
+  let log = createLog(wantsJson ? 'json' : 'text');
+  ignoreClosedOutput(() => log);
   const stopLooking = endWithNpm();
   let stopWatching = (): void => {};
   let settings: string | undefined;
@@ -42,12 +42,12 @@ export async function runCommand(
   try {
     checkNpmFlags(command);
     let flags = Flags.parse(command, args);
-    const file = flags.has('help') || !command.flags.includes(CONFIG) ? undefined : settingsFileOf(flags);
-    if (file !== undefined) flags = withSettings(flags, command, (await settingsReader()).readSettings(file));
+    const file = flags.has('help') || command.section === undefined ? undefined : settingsFileOf(flags);
+    flags = withSettings(flags, command, readSettings(file, command));
     settings = file;
     if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
     else {
-      flags.choice('log', ['text', 'json']);
+      log = createLog(flags.choice('log', ['text', 'json']));
       if (command.flags.some(({ name }) => name === MEMORY_LIMIT.name)) stopWatching = watchMemory(memoryLimitOf(flags), log);
       await main(flags, log);
     }
@@ -60,11 +60,11 @@ export async function runCommand(
 }
 
 /** Keeps the command running if standard output cannot be written: an error, unless its reader ended (`| head -1`). */
-function ignoreClosedOutput(log: Log): void {
+function ignoreClosedOutput(log: () => Log): void {
   process.stdout.on('error', (error) => {
     if (codeOf(error) === 'EPIPE') return;
     if (process.exitCode === undefined)
-      log.error(`cannot write to standard output (${messageOf(error)}); the command continues`, [], EXIT.buildFailed);
+      log().error(`cannot write to standard output (${messageOf(error)}); the command continues`, [], EXIT.buildFailed);
     process.exitCode ||= EXIT.buildFailed;
   });
   process.stderr.on('error', () => {});

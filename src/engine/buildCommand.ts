@@ -15,6 +15,7 @@ import { program } from '../program.ts';
 import type { BuildOptions, LastBlocks } from './buildOptions.ts';
 
 export const BUILD_COMMAND: Command = {
+  section: 'build',
   call: program.callOf('build'),
   about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
   flags: [
@@ -111,7 +112,7 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
     },
     objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
     lists: flags.has('lists') || (layout === 'archive' && !flags.has('no-lists')),
-    siteUrl: siteUrlOf(flags.one('site-url')),
+    siteUrl: siteUrlOf(flags),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
     full: flags.has('full'),
@@ -124,7 +125,8 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   };
 }
 
-const dialectOf = (flags: Flags): Dialect => (flags.choice('dialect', ['0x', 'contract', 'hiro']) === 'hiro' ? 'hiro' : 'contract');
+/** Returns the dialect that flags name. Throws a UsageError for another name. */
+export const dialectOf = (flags: Flags): Dialect => (flags.choice('dialect', ['0x', 'contract', 'hiro']) === 'hiro' ? 'hiro' : 'contract');
 
 const isInside = (path: string, folder: string): boolean => `${resolve(path)}${sep}`.startsWith(`${resolve(folder)}${sep}`);
 
@@ -136,7 +138,9 @@ function parseObjectSize(text: string): number {
   throw new UsageError(`--object-size ${JSON.stringify(text)} must be a size from 4KB to 64MB, such as 256KB or 8MB`);
 }
 
-function siteUrlOf(text: string | undefined): string | undefined {
+/** Returns the public URL that flags name. Throws a UsageError if it is none. */
+export function siteUrlOf(flags: Flags): string | undefined {
+  const text = flags.one('site-url');
   if (text === undefined) return undefined;
   const url = parseSiteUrl(text);
   if (url === undefined) throw new UsageError(`--site-url ${JSON.stringify(text)} ${SITE_URL_RULE}`);

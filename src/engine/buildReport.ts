@@ -35,7 +35,7 @@ export function reportLoaded(loaded: Loaded, whyFull: string | undefined, second
   log.info(
     'loaded',
     `Read ${count(records, 'record')} of ${count(blocks, 'block')} from ${files === filesRead ? '' : `${filesRead} of `}${count(files, 'file')} in ${seconds} s.`,
-    { records, blocks, transactions, files, filesRead, full: whyFull ?? false },
+    { records, blocks, transactions, files, files_read: filesRead, full: whyFull ?? false },
   );
 }
 

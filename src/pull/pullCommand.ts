@@ -3,8 +3,7 @@ import { CONFIG, type Command, Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryBeside, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
-import { settingsFileOf, settingsReader, withSettings } from '../cli/settings.ts';
-import type { Settings } from '../cli/settingsFile.ts';
+import { readSettings, type Settings, settingsFileOf, withSettings } from '../cli/settings.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { BUILD_COMMAND, buildOptions } from '../engine/buildCommand.ts';
 import { EXIT, UsageError } from '../errors.ts';
@@ -16,6 +15,7 @@ import { DEFAULTS, type WantedBlocks } from './pullOptions.ts';
 import { CHECKS, NodeUrl, type PullRequest } from './pullRequest.ts';
 
 export const PULL_COMMAND: Command = {
+  section: 'pull',
   call: program.callOf('pull'),
   about: 'Fetches blocks into the input folder from a Bitcoin Core node, or from another mirror.',
   flags: [
@@ -72,8 +72,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
   checkUse(flags, from);
   const interruption = new AbortController();
   const memoryLimit = memoryLimitOf(flags);
-  const file = settingsFileOf(flags);
-  const settings = file === undefined ? {} : (await settingsReader()).readSettings(file);
+  const settings = readSettings(settingsFileOf(flags), BUILD_COMMAND);
   const runBuild = flags.has('follow') ? buildsOf(flags.positionals, settings, memoryLimit, limits, modules) : undefined;
   const request: PullRequest = {
     from,
@@ -108,13 +107,13 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
 function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits, modules: PullModules): RunBuild {
   const options = (() => {
     try {
-      const flags = withSettings(Flags.parse(BUILD_COMMAND, args), BUILD_COMMAND, settings);
+      const given = Flags.parse(BUILD_COMMAND, args);
       for (const name of ['memory-limit', 'help'])
-        if (flags.has(name))
+        if (given.has(name))
           throw new UsageError(
             `--${name} must be given before the -- that begins the arguments of the build: it is for the pull and its builds`,
           );
-      return buildOptions(flags, limits);
+      return buildOptions(withSettings(given, BUILD_COMMAND, settings), limits);
     } catch (error) {
       throw error instanceof UsageError ? new UsageError(`the arguments for the build are wrong: ${error.message}`) : error;
     }
@@ -140,28 +139,28 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
 /** Default RPC ports of Bitcoin Core: mainnet, signet, testnet4, regtest. */
 const NODE_PORTS = ['8332', '38332', '48332', '18443'];
 
-/** Parses a source: `core:` and the URL of a node, or an HTTP URL. Throws a UsageError, which names the flag. */
-export function parseFrom(text: string | undefined, flag = '--from'): URL | NodeUrl {
-  if (text === undefined) throw new UsageError(`${flag} is missing: give a core:http:// or an https:// URL`);
+/** Parses a source: `core:` and the URL of a node, or an HTTP URL. Throws a UsageError. */
+export function parseFrom(text: string | undefined): URL | NodeUrl {
+  if (text === undefined) throw new UsageError('--from is missing: give a core:http:// or an https:// URL');
   if (text.startsWith('core:')) {
     const node = urlOf(text.slice('core:'.length));
     if (node !== undefined && isPlainHttp(node)) return new NodeUrl(node);
     throw new UsageError(
-      `${flag} of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332`,
+      '--from of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332',
     );
   }
   const url = urlOf(text);
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
     // The message does not show the URL, which may contain a password.
-    throw new UsageError(`${flag} must be a URL such as core:http://127.0.0.1:8332 or https://host/prefix`);
+    throw new UsageError('--from must be a URL such as core:http://127.0.0.1:8332 or https://host/prefix');
   }
   if (url.hostname === 'api.hiro.so')
     throw new UsageError(
-      `${flag} https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node or a mirror`,
+      '--from https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node or a mirror',
     );
-  if (!isPlainHttp(url)) throw new UsageError(`${flag} must be a URL without user, password, query and fragment`);
+  if (!isPlainHttp(url)) throw new UsageError('--from must be a URL without user, password, query and fragment');
   if (NODE_PORTS.includes(url.port))
-    throw new UsageError(`${flag} has the port of a Bitcoin Core node. Write core: before the URL, as in core:http://127.0.0.1:8332`);
+    throw new UsageError('--from has the port of a Bitcoin Core node. Write core: before the URL, as in core:http://127.0.0.1:8332');
   return url;
 }
 

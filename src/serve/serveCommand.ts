@@ -6,10 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers';
 import { type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
+import { METRICS } from '../cli/metrics.ts';
 import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';
 import { program } from '../program.ts';
 import { createMirrorServer } from './local/server.ts';
 import { serveInWorkers } from './local/workers.ts';
+import { countRequests, countWorkers, requestMetrics } from './requestMetrics.ts';
 
 export const SERVE_COMMAND: Command = {
   call: program.callOf('serve'),
@@ -21,6 +23,7 @@ export const SERVE_COMMAND: Command = {
     flag('workers N', 'Number of processes. One per core handles the most requests.', { byDefault: '1' }),
     flag('no-compression', 'Sends answers uncompressed, for a proxy in front that compresses.'),
     flag('access-log', 'Prints a line for each request.'),
+    METRICS,
     LOG,
     HELP,
   ],
@@ -42,12 +45,18 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   const workers = flags.integer('workers', 1, 1, 256);
   const announce = ({ port: actual }: { readonly port: number }) =>
     log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (press Ctrl-C to stop).`);
-  if (workers > 1 && cluster.isPrimary) return serveInWorkers(workers, log, announce);
+  const metrics = requestMetrics();
+  if (cluster.isPrimary) await metrics.serve(flags, dir);
+  if (workers > 1 && cluster.isPrimary) {
+    countWorkers(metrics);
+    return serveInWorkers(workers, log, announce);
+  }
   try {
     const server = createMirrorServer(dir, {
       compresses: !flags.has('no-compression'),
       ...(flags.has('access-log') ? { accessLog: log } : {}),
     });
+    if (flags.has(METRICS.name)) countRequests(server, metrics);
     const stop = () => {
       server.close();
       server.closeIdleConnections();

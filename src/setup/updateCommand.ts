@@ -1,19 +1,34 @@
 /** The update command: pulls, builds and uploads by the settings file, once or after each new block. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { attempt } from '../attempt.ts';
 import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
-import { settingsFileOf, settingsReader } from '../cli/settings.ts';
+import { METRICS, Metrics } from '../cli/metrics.ts';
+import { STEP_VARIABLE } from '../cli/npm.ts';
+import { readSettings, settingsFileOf } from '../cli/settings.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
+import { BUILD_COMMAND } from '../engine/buildCommand.ts';
 import { CliError, EXIT, messageOf, UsageError } from '../errors.ts';
 import { plainCall, program } from '../program.ts';
+import { PULL_COMMAND } from '../pull/pullCommand.ts';
 
 export const UPDATE_COMMAND: Command = {
+  section: 'update',
   call: program.callOf('update'),
   about: 'Pulls new blocks, builds what changed and uploads it, as the settings file says. Run it again after new blocks.',
-  flags: [flag('follow', 'Keeps running: after each new block of a node, pulls, builds and uploads it.'), CONFIG, LOG, HELP],
+  flags: [
+    flag('follow', 'Keeps running: after each new block of a node, pulls, builds and uploads it.'),
+    flag('upload REMOTE', 'Uploads the output: an rclone remote and a bucket, such as r2:my-bucket.'),
+    { ...METRICS, about: `With --follow: ${METRICS.about}` },
+    CONFIG,
+    LOG,
+    HELP,
+  ],
   examples: [
     { args: '', about: 'Updates the mirror that rune-mirror.json describes.' },
     { args: '--follow', about: 'Keeps the mirror at the tip of its node.' },
@@ -21,34 +36,61 @@ export const UPDATE_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/** Default output folders of pull and build. The settings file cannot name other folders. */
-const [PULLED, OUT] = ['input/pulled', 'dist'];
+/** Name of a remote in rclone's configuration, but no connection string, which may contain secrets and commands. */
+const REMOTE = /^[\w.+@][\w.+@ -]*:/;
+
+/** Returns the remote that flags name. Throws a UsageError, which does not show it, for anything else. */
+export function remoteOf(flags: Flags): string | undefined {
+  const remote = flags.one('upload');
+  if (remote === undefined || REMOTE.test(remote)) return remote;
+  throw new UsageError('--upload must name a remote of the configuration of rclone and a bucket, such as r2:my-bucket');
+}
+
+/** Metrics of --follow. */
+const FOLLOWING = {
+  rune_mirror_step_seconds: 'Duration of the last pull, build and upload.',
+  rune_mirror_step_timestamp_seconds: 'When a new block was last pulled and built, and when an upload ended last, in seconds since 1970.',
+  rune_mirror_failures_total: 'Failed builds and uploads, which are tried again.',
+  rune_mirror_pull_peak_memory_bytes: 'Largest memory of the process that pulls and builds.',
+};
 
 /** Runs the command. Rejects with a CliError that has the exit code of the step that failed. Later steps do not run. */
 export async function runUpdate(flags: Flags, log: Log): Promise<void> {
-  const format = flags.one('log') ?? 'text';
   const file = settingsFileOf(flags);
   if (file === undefined) throw new UsageError(`there is no settings file; make one with ${plainCall('init')}`);
-  const { source, upload } = (await settingsReader()).readSettings(file);
-  if (source === undefined) throw new UsageError(`${file} has no value of "source"; add one, as in "source": "core:http://127.0.0.1:8332"`);
+  const [pull, build] = [readSettings(file, PULL_COMMAND), readSettings(file, BUILD_COMMAND)];
+  const [source] = pull.get('from') ?? [];
+  if (source === undefined) throw new UsageError(`${file} names no source; add one, as in "pull": {"from": "core:http://127.0.0.1:8332"}`);
+  const pulled = join(pull.get('to')?.[0] ?? 'input', 'pulled');
+  const out = build.get('out')?.[0] ?? 'dist';
+  const upload = remoteOf(flags);
+  const isJson = flags.one('log') === 'json';
   const command = (name: string, ...args: string[]) => [execPath, program.runner, name, '--config', file, ...args];
   const updates: Step[] = [
-    { name: 'pull', line: command('pull', '--log', format) },
-    { name: 'build', line: command('build', '--input', PULLED, '--out', OUT, '--log', format) },
+    { name: 'pull', line: command('pull', '--log', isJson ? 'json' : 'text') },
+    {
+      name: 'build',
+      line: command('build', ...[pulled, ...(build.get('input') ?? [])].map((one) => `--input=${one}`), '--log', isJson ? 'json' : 'text'),
+    },
   ];
-  const uploads = upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, OUT] }];
+  const uploads = upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, out] }];
   if (flags.has('follow')) {
     if (!source.startsWith('core:')) throw new UsageError('--follow needs a node as source, such as core:http://127.0.0.1:8332');
-    await uploadAfterBuilds({ name: 'pull', line: command('pull', '--log', 'json', '--follow') }, uploads, format === 'json', log);
+    const metrics = new Metrics(FOLLOWING);
+    await metrics.serve(flags, out);
+    await uploadAfterBuilds({ name: 'pull', line: command('pull', '--log', 'json', '--follow') }, uploads, log, metrics);
     return;
   }
+  if (flags.has(METRICS.name)) throw new UsageError('--metrics has an effect only with --follow');
   const clock = new Stopwatch();
   const steps = [...updates, ...uploads];
   for (const [at, step] of steps.entries()) {
-    await runStep(step, undefined, steps.slice(at + 1));
+    // Pulls and builds write JSON themselves.
+    const lines = isJson && step.name === 'upload' ? plainLines(step, log) : undefined;
+    await runStep(step, lines, steps.slice(at + 1));
     clock.lap(step.name);
   }
-  const more = upload === undefined ? `; nothing was uploaded, because ${file} has no value of "upload"` : '';
+  const more = upload === undefined ? `; nothing was uploaded, because --upload and ${file} name no remote` : '';
   log.info('updated', `Updated the mirror in ${clock.total} s${more}.`, { upload, seconds: clock.seconds });
 }
 
@@ -57,21 +99,30 @@ interface Step {
   readonly line: readonly string[];
 }
 
+/** Functions that get each line that a step prints to standard output and to standard error. */
+interface Lines {
+  readonly out: (line: string) => void;
+  readonly err: (line: string) => void;
+}
+
+/** Logs the lines of a program that knows no logs. */
+const plainLines = ({ name }: Step, log: Log): Lines => ({
+  out: (line) => log.info(name, line),
+  err: (line) => log.notice(line),
+});
+
 /**
- * Runs a step. Passes each line that it prints to `onLine`, if given. Rejects with a CliError that has the exit code of
- * the step, and names the steps `later`, which then do not run.
+ * Runs a step. Passes the lines that it prints to `lines`; without it, the step prints to the terminal. Rejects with a
+ * CliError that has the exit code of the step, and names the steps `later`, which then do not run.
  */
-async function runStep(
-  { name, line: [file = '', ...args] }: Step,
-  onLine?: (text: string) => void,
-  later: readonly Step[] = [],
-): Promise<void> {
-  const child: ChildProcess = spawn(file, args, { stdio: ['ignore', onLine === undefined ? 'inherit' : 'pipe', 'inherit'] });
-  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', onLine ?? (() => undefined));
-  // On Ctrl-C, the terminal also signals the step, so this command only waits for its end. A SIGTERM reaches only this
-  // command, so it is passed on to the step.
-  const [ignore, stop] = [() => undefined, () => void child.kill('SIGTERM')];
-  process.on('SIGINT', ignore).on('SIGTERM', stop);
+async function runStep({ name, line: [file = '', ...args] }: Step, lines: Lines | undefined, later: readonly Step[] = []): Promise<void> {
+  const output = lines === undefined ? 'inherit' : 'pipe';
+  const child: ChildProcess = spawn(file, args, { stdio: ['ignore', output, output], env: { ...process.env, [STEP_VARIABLE]: '1' } });
+  if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', lines?.out ?? ignore);
+  if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', lines?.err ?? ignore);
+  // A terminal signals the step, too, but a service manager or `kill` may signal only this command.
+  const stop = () => void child.kill('SIGTERM');
+  process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     const [code] = (await once(child, 'close').catch((error: unknown) => {
       throw new CliError(`${name} cannot start: ${messageOf(error)}`, EXIT.buildFailed);
@@ -83,33 +134,76 @@ async function runStep(
         later.length === 0 ? [] : [`These steps did not run: ${later.map((step) => step.name).join(', ')}.`],
       );
   } finally {
-    process.off('SIGINT', ignore).off('SIGTERM', stop);
+    process.off('SIGINT', stop).off('SIGTERM', stop);
   }
 }
 
-/** Runs a pull that follows a node. Uploads the output after each build of the pull, one upload at a time. */
-async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], isJson: boolean, log: Log): Promise<void> {
+const ignore = (): void => undefined;
+
+/** Pauses after a failed upload, in milliseconds: the first, and the longest. Each is twice the one before. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 600_000];
+
+/**
+ * Runs a pull that follows a node, and logs what it says. Uploads the output after each build of the pull, one upload at a
+ * time. Tries again after a failed upload, at once if there is a newer build.
+ */
+async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log, metrics: Metrics): Promise<void> {
+  const done = (step: string, seconds: unknown) => {
+    if (typeof seconds === 'number') metrics.set(`rune_mirror_step_seconds{step="${step}"}`, seconds);
+    metrics.set(`rune_mirror_step_timestamp_seconds{step="${step}"}`, Date.now() / 1000);
+  };
+  const failed = (step: string) => metrics.add(`rune_mirror_failures_total{step="${step}"}`);
   let uploading: Promise<void> | undefined;
-  let isNewer = false;
+  let isWanted = false;
+  let pause = new AbortController();
+  let hasEnded = false;
   const run = async (step: Step): Promise<void> => {
-    while (isNewer) {
-      isNewer = false;
+    for (let wait = FIRST_PAUSE_MS; isWanted && !hasEnded; ) {
+      isWanted = false;
       const clock = new Stopwatch();
-      await runStep(step, () => undefined).then(
-        () => log.info('uploaded', `Uploaded in ${clock.total} s.`),
-        (error: unknown) => log.notice(`${messageOf(error)}; trying again after the next block`),
-      );
+      try {
+        await runStep(step, plainLines(step, log));
+        log.info('uploaded', `Uploaded in ${clock.total} s.`, { seconds: clock.total });
+        done('upload', clock.total);
+        wait = FIRST_PAUSE_MS;
+      } catch (error) {
+        if (hasEnded) break;
+        failed('upload');
+        log.failure(`${messageOf(error)}; trying again in ${wait / 1000} s, or after the next block`);
+        isWanted = true;
+        pause = new AbortController();
+        await sleep(wait, undefined, { signal: pause.signal }).catch(ignore);
+        wait = Math.min(2 * wait, LONGEST_PAUSE_MS);
+      }
     }
     uploading = undefined;
   };
-  await runStep(pull, (text) => {
-    const { event, message } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    if (isJson) process.stdout.write(`${text}\n`);
-    else log.info(String(event), String(message));
+  const relay = (line: string): void => {
+    const entry = attempt(() => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    if (entry === undefined) {
+      log.notice(line);
+      return;
+    }
+    const { time: _time, level, event, message, ...fields } = entry;
+    if (level === 'notice') log.notice(String(message));
+    else if (level === 'error') log.failure([message, ...[fields['details'] ?? []].flat()].join('\n  '));
+    else log.info(String(event), String(message), fields);
+    if (event === 'failed') failed('build');
+    if (event === 'followed') {
+      for (const [step, seconds] of Object.entries(Object(fields['seconds']))) done(step, seconds);
+      metrics.set('rune_mirror_pull_peak_memory_bytes', 2 ** 20 * Number(fields['peak_rss_mb']));
+    }
     // The pull logs `following` after its first build, and `followed` after each later build.
     if (upload === undefined || !(event === 'following' || event === 'followed')) return;
-    isNewer = true;
+    isWanted = true;
+    pause.abort();
     uploading ??= run(upload);
-  });
+  };
+  try {
+    await runStep(pull, { out: relay, err: relay });
+  } finally {
+    hasEnded = true;
+    pause.abort();
+  }
   await uploading;
 }

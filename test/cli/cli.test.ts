@@ -193,7 +193,10 @@ describe('npm run build', () => {
     const json = await run('build', ['--log', 'json'], work);
     expect([json.code, JSON.parse(json.stderr)]).toEqual([
       2,
-      { level: 'error', event: 'error', message: 'the input has 1 error(s); nothing was written', details: [finding], exitCode: 2 },
+      {
+        time: expect.stringMatching(/^2\d{3}-\d{2}-\d{2}T[\d:.]+Z$/),
+        ...{ level: 'error', event: 'error', message: 'the input has 1 error(s); nothing was written', details: [finding], exit_code: 2 },
+      },
     ]);
   });
 

@@ -12,7 +12,13 @@ function noticesOf(layout: 'files' | 'archive', files: number): readonly string[
   const manifest = { dialect: 'hiro', records: 1, transactions: 1, blocks: 1, bytes: 1, files } as unknown as Manifest;
   const result = { manifest, kept: 0, othersWritten: 0, removed: 0, blocks: { written: 1, gone: 0 }, wasFull: true };
   const options = { out: 'dist', dryRun: false, site: { layout } } as unknown as BuildOptions;
-  reportBuilt(options, result, new Stopwatch(), { info: none, summary: none, error: none, notice: (text) => notices.push(text) });
+  reportBuilt(options, result, new Stopwatch(), {
+    info: none,
+    summary: none,
+    failure: none,
+    error: none,
+    notice: (text) => notices.push(text),
+  });
   return notices;
 }
 

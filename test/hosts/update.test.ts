@@ -73,7 +73,7 @@ beforeAll(async () => {
   await source.set(0, 10);
   host = await source.start();
   writeFiles(workspace, { 'package.json': PACKAGE });
-  const made = await runProcess('init', ['--source', host.url, '--blocks', '0..', '--upload', `mirror:${BUCKET}`], workspace);
+  const made = await runProcess('init', ['--from', host.url, '--blocks', '0..', '--upload', `mirror:${BUCKET}`], workspace);
   expect(made).toMatchObject({ code: 0, stderr: '' });
 });
 afterAll(async () => {
@@ -145,7 +145,7 @@ it.each([
   const [, command = ''] = /^ *command = "(npm run build .*)"$/m.exec(readFileSync(join(ROOT, recipe), 'utf8')) ?? [];
   const folder = temporaryFolder();
   writeChain(extended([], 12, random, 6), join(folder, 'input/pulled'));
-  const settings = dialect === undefined ? {} : { 'rune-mirror.json': JSON.stringify({ dialect, layout }) };
+  const settings = dialect === undefined ? {} : { 'rune-mirror.json': JSON.stringify({ build: { dialect, layout } }) };
   writeFiles(folder, { 'package.json': PACKAGE, ...settings });
   expect(await shell(command, folder)).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(readFileSync(join(folder, 'dist', MANIFEST), 'utf8'))).toMatchObject({ dialect: expected, layout });

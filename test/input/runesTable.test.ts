@@ -359,7 +359,7 @@ it('a value that occurs in no page changes the state but no page', async () => {
   put({ 'runes.csv': PSQL.replace(',2,7,¤,', ',2,8,$,') });
   const log = new RecordingLog();
   expect(await build({ log })).toMatchObject({ wasFull: false, blocks: { written: 0, gone: 0 } });
-  expect(log.infos.find(({ event }) => event === 'loaded')?.figures).toMatchObject({ filesRead: 1 });
+  expect(log.infos.find(({ event }) => event === 'loaded')?.figures).toMatchObject({ files_read: 1 });
   expect(pages().map((path) => [path, statSync(join(out, path)).mtimeMs, statSync(join(out, path)).ino])).toEqual(before);
   expect(await kept()).toEqual(ROWS.map((row) => (row.id === '5:3' ? { ...row, premine: '8', symbol: '$' } : row)));
 });

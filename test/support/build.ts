@@ -37,6 +37,9 @@ export class RecordingLog implements Log {
   notice(message: string): void {
     this.notices.push(message);
   }
+  failure(message: string): void {
+    this.notices.push(message);
+  }
   error(): void {}
 }
 

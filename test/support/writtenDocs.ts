@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingsSchema } from '../../src/cli/settingsFile.ts';
+import { settingsSchema } from '../../src/setup/settingsSchema.ts';
 import { ROOT } from './cli.ts';
 import { withFlags } from './flagTables.ts';
 import { withPicture } from './imports.ts';

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
+import { peakMegabytes } from '../../cli/stopwatch.ts';
 import { BuildError, CliError, EXIT, UsageError } from '../../errors.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import type { NodePull } from './nodePull.ts';
@@ -54,6 +55,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
               records,
               replaced,
               seconds,
+              peak_rss_mb: peakMegabytes(),
             });
         }
         await pull.settle();
@@ -85,7 +87,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, unde
 async function build({ folder, runBuild, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
   const said: string[] = [];
-  const quiet: Log = { info: () => {}, summary: () => {}, notice: (message) => said.push(message), error: () => {} };
+  const quiet: Log = { info: () => {}, summary: () => {}, notice: (message) => said.push(message), failure: () => {}, error: () => {} };
   let stop = (): void => {};
   const aborted = new Promise<never>((_, reject) => {
     stop = () => reject(signal.reason);
@@ -102,7 +104,7 @@ async function build({ folder, runBuild, signal }: FollowOptions, log: Log): Pro
         ? [error.exitCode, [error.message, ...error.details]]
         : [EXIT.buildFailed, [error instanceof Error ? (error.stack ?? error.message) : String(error)]];
     const text = [...said, ...lines].join('\n');
-    log.notice(`the build failed (exit code ${code}); trying again in ${FAILED_MS / 1000} s. It said:\n${text}`);
+    log.failure(`the build failed (exit code ${code}); trying again in ${FAILED_MS / 1000} s. It said:\n${text}`);
     return false;
   } finally {
     signal.removeEventListener('abort', stop);

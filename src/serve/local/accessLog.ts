@@ -15,7 +15,7 @@ export function logRequests(server: Server, log: Log): void {
       // Marks an answer whose client disconnected before the end of the answer.
       const cut = response.writableFinished ? {} : { incomplete: true };
       const message = `${client} ${method} ${JSON.stringify(target)} ${status}${response.writableFinished ? '' : ' incomplete'} ${ms} ms`;
-      log.info('request', message, { time: new Date().toISOString(), client, method, target, status, ms, ...cut });
+      log.info('request', message, { client, method, target, status, ms, ...cut });
     });
   });
 }

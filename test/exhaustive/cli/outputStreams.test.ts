@@ -35,7 +35,7 @@ describe('npm run build', () => {
     const { code, stderr } = await finished(child);
     expect(code).toBe(3);
     const message = expect.stringMatching(/^cannot write to standard output \(ENOSPC: .*\); the command continues$/);
-    expect(JSON.parse(stderr)).toEqual({ level: 'error', event: 'error', message, details: [], exitCode: 3 });
+    expect(JSON.parse(stderr)).toMatchObject({ level: 'error', event: 'error', message, details: [], exit_code: 3 });
     expect((await run('verify', [], work)).code).toBe(0);
   });
 });

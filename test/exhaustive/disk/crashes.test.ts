@@ -197,7 +197,7 @@ describe('a build', () => {
 describe('a command that makes a file', () => {
   const keygen = (file: string) => runKeygen(Flags.parse(KEYGEN_COMMAND, ['--name', 'host', '--out', file]), new RecordingLog());
   it.each<[string, string, (file: string) => Promise<void>]>([
-    ['init', 'rune-mirror.json', async () => writeSettings({ source: 'https://host' })],
+    ['init', 'rune-mirror.json', async () => writeSettings({ pull: { from: 'https://host' } })],
     ['keygen', 'mirror.key', keygen],
   ])('%s leaves it complete or not at all, and at the end it is on the disk', async (name, file, make) => {
     const before = process.cwd();

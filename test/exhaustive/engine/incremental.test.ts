@@ -34,7 +34,7 @@ async function built(heights: readonly number[], options: Omit<TestBuild, 'input
     const log = new RecordingLog();
     const result = await testBuild(out, { inputs: [input], ...options, log, ...more });
     const loaded = log.infos.find(({ event }) => event === 'loaded')?.figures;
-    return { ...result, filesRead: loaded?.['filesRead'], full: loaded?.['full'], notices: log.notices };
+    return { ...result, filesRead: loaded?.['files_read'], full: loaded?.['full'], notices: log.notices };
   };
   await build();
   const fresh = async (more: Partial<TestBuild> = {}) => {
@@ -154,7 +154,7 @@ describe('an incremental build', () => {
       const result = await testBuild(out, { inputs: [input], log });
       await testBuild(join(work, 'fresh'), { inputs: [input], full: true });
       expect(tree(out)).toEqual(tree(join(work, 'fresh')));
-      return [log.infos[0]?.figures?.['filesRead'], result.blocks.written];
+      return [log.infos[0]?.figures?.['files_read'], result.blocks.written];
     };
     await build({ 'l1.csv': ledger(1, '1:1'), 'runes.csv': runes('1:1,0,AAA,AAA,2') });
     expect(await build({ 'l2.csv': ledger(2, '1:2'), 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);

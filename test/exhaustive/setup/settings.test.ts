@@ -1,42 +1,62 @@
 /** Tests the settings file: which flags it replaces, which values it refuses, and which commands write and use it. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Flags } from '../../../src/cli/flags.ts';
-import { withSettings } from '../../../src/cli/settings.ts';
-import { parseSettings, type Settings, settingsSchema } from '../../../src/cli/settingsFile.ts';
+import { attempt } from '../../../src/attempt.ts';
+import { type Command, Flags } from '../../../src/cli/flags.ts';
+import { settingsIn, withSettings } from '../../../src/cli/settings.ts';
 import { BUILD_COMMAND, buildOptions } from '../../../src/engine/buildCommand.ts';
 import { UsageError } from '../../../src/errors.ts';
 import { program } from '../../../src/program.ts';
-import { PULL_COMMAND } from '../../../src/pull/pullCommand.ts';
+import { PULL_COMMAND, parseFrom } from '../../../src/pull/pullCommand.ts';
 import { INIT_COMMAND, settingsOf } from '../../../src/setup/initCommand.ts';
+import { settingsSchema } from '../../../src/setup/settingsSchema.ts';
+import { remoteOf, UPDATE_COMMAND } from '../../../src/setup/updateCommand.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
-import { endOf, ROOT, runProcess, start } from '../../support/cli.ts';
+import { endOf, ROOT, runProcess, saidBy, start } from '../../support/cli.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { writeRows } from '../../support/nodeRows.ts';
+import { freePort } from '../../support/ports.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
-import { type LocalHost, startServer } from '../../support/server.ts';
+import { type LocalHost, sendTo, startServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
-const SETTINGS: Settings = {
-  source: 'core:http://127.0.0.1:8332',
-  blocks: '840000..',
-  layout: 'archive',
-  dialect: 'hiro',
-  siteUrl: 'https://mirror.example/',
+const SETTINGS = {
+  pull: { from: 'core:http://127.0.0.1:8332', blocks: '840000..', rate: 5 },
+  build: { layout: 'archive', dialect: 'hiro', 'site-url': 'https://mirror.example/', 'key-file': ['a', 'b'] },
+  update: { upload: 'r2:my-bucket', log: 'json' },
 };
 
-describe('settings', () => {
-  const optionsOf = (settings: Settings, ...args: string[]) =>
-    buildOptions(withSettings(Flags.parse(BUILD_COMMAND, args), BUILD_COMMAND, settings));
-  const pullFlags = (...args: string[]) => withSettings(Flags.parse(PULL_COMMAND, args), PULL_COMMAND, SETTINGS);
+/** Returns the flags of a command line with the settings of a file. */
+const flagsOf = (command: Command, args: readonly string[], settings: unknown) =>
+  withSettings(Flags.parse(command, args), command, settingsIn(settings, command, 'a.json'));
 
-  it('replace flags of a build, but not flags that the user gives', () => {
-    const { site, siteUrl, lists, blocks } = optionsOf(SETTINGS);
-    expect([site.layout, site.dialect, siteUrl, lists, blocks]).toEqual(['archive', 'hiro', 'https://mirror.example/', true, undefined]);
-    expect(optionsOf(SETTINGS, '--dialect', '0x', '--layout', 'files').site).toMatchObject({ layout: 'files', dialect: 'contract' });
+describe('settings', () => {
+  it('replace flags of their command, but not flags that the user gives', () => {
+    const flags = flagsOf(BUILD_COMMAND, ['--dialect', '0x'], SETTINGS);
+    expect([flags.one('layout'), flags.one('dialect'), flags.all('key-file'), flags.one('blocks')]).toEqual([
+      'archive',
+      '0x',
+      ['a', 'b'],
+      undefined,
+    ]);
+    const pull = flagsOf(PULL_COMMAND, ['--blocks', '3..'], SETTINGS);
+    expect([pull.one('from'), pull.one('blocks'), pull.integer('rate', 1, 0, 9)]).toEqual(['core:http://127.0.0.1:8332', '3..', 5]);
+    const update = flagsOf(UPDATE_COMMAND, [], SETTINGS);
+    expect([update.one('upload'), update.one('log'), update.has('follow')]).toEqual(['r2:my-bucket', 'json', false]);
+    expect(flagsOf(BUILD_COMMAND, [], { $schema: 'x' }).one('layout')).toBeUndefined();
+  });
+
+  it('can have each flag of pull, build and update, as one value', () => {
+    for (const command of [PULL_COMMAND, BUILD_COMMAND, UPDATE_COMMAND])
+      for (const { name, value } of command.flags.filter((one) => !['config', 'help'].includes(one.name))) {
+        const { section = '' } = command;
+        const flags = flagsOf(command, [], { [section]: { [name]: value === undefined ? true : 'x' } });
+        expect([name, flags.all(name)]).toEqual([name, [value === undefined ? 'true' : 'x']]);
+      }
   });
 
   it.each([
@@ -44,6 +64,8 @@ describe('settings', () => {
     [{ lists: false }, [], false],
     [{}, [], false],
     [{ lists: false, layout: 'archive' }, [], false],
+    [{ 'no-lists': true, layout: 'archive' }, [], false],
+    [{ 'no-lists': false, layout: 'files' }, [], true],
     [{ layout: 'archive' }, [], true],
     [{ lists: true, layout: 'archive' }, [], true],
     [{ lists: true, layout: 'files' }, ['--layout', 'archive'], true],
@@ -51,48 +73,60 @@ describe('settings', () => {
     [{ lists: true, layout: 'archive' }, ['--layout', 'files'], true],
     [{ lists: false, layout: 'archive' }, ['--lists'], true],
     [{ lists: true }, ['--no-lists'], false],
-  ] as const)('%j with the flags %j give lists: %s', (settings, args, expected) => {
-    expect(optionsOf(settings, ...args).lists).toBe(expected);
-  });
-
-  it('replace flags of a pull that are not given, and no build gets the setting of blocks', () => {
-    const flags = pullFlags();
-    expect([flags.one('from'), flags.one('blocks')]).toEqual([SETTINGS.source, '840000..']);
-    const other = pullFlags('--from', 'https://host', '--blocks', '3..');
-    expect([other.one('from'), other.one('blocks')]).toEqual(['https://host', '3..']);
+    [{ full: false, lists: true }, [], true],
+  ] as const)('%j with the flags %j give lists: %s', (build, args, expected) => {
+    expect(buildOptions(flagsOf(BUILD_COMMAND, args, { build })).lists).toBe(expected);
   });
 
   it.each([
-    [{ sorce: 'https://host' }, 'unknown setting "sorce"; did you mean source?'],
-    [{ colour: 'red' }, 'unknown setting "colour"'],
-    [{ source: '' }, 'source: must not be empty'],
-    [{ source: 'postgres://user:secret@host/db' }, 'source: must not have a password'],
-    [{ source: 'core:http://user:secret@127.0.0.1:8332' }, 'source: must not have a password'],
-    [{ source: 'postgres://host/db?password=secret' }, 'source: must not have a password'],
-    [{ upload: ':s3,secret_access_key=secret:bucket' }, 'upload: must name a remote'],
-    [{ upload: 'r2,ssh="sh secret":bucket' }, 'upload: must name a remote'],
-    [{ upload: '-v:bucket' }, 'upload: must name a remote'],
-    [{ siteUrl: 'mirror.example' }, 'siteUrl: must be an http or https URL'],
-    [{ siteUrl: 'https://user:secret@mirror.example/' }, 'siteUrl: must be an http or https URL'],
-    [{ dialect: 'Hiro' }, 'dialect: must be one of 0x, contract, hiro'],
-    [{ lists: 'yes' }, 'lists: must be true or false'],
-    [{ source: 3 }, 'source: must be a string'],
-    [{ upload: null }, 'upload: must be a string'],
-    [[], 'must be a JSON object with settings'],
-    [3, 'must be a JSON object with settings'],
-    [null, 'must be a JSON object with settings'],
-    ['x', 'must be a JSON object with settings'],
-  ])('refuse %j without showing a secret', (settings, message) => {
-    const parse = () => parseSettings(JSON.stringify(settings), (field) => (field === '' ? 'a.json' : `a.json: ${field}`));
+    [{ bild: {} }, 'a.json: unknown key "bild"; did you mean build?; keys are pull, build, update'],
+    [{ source: 'https://host' }, 'a.json: unknown key "source"; keys are pull, build, update'],
+    [{ pull: 'https://host' }, 'a.json: pull must be an object with flags of pull'],
+    [{ build: { layuot: 'files' } }, 'a.json: build has no flag "layuot"; did you mean layout?'],
+    [{ build: { from: 'https://host' } }, 'a.json: build has no flag "from"'],
+    [{ build: { config: 'x' } }, 'a.json: build has no flag "config"'],
+    [{ build: { lists: 'yes' } }, 'a.json: build.lists must be true or false'],
+    [{ build: { full: null } }, 'a.json: build.full must be true or false'],
+    [{ build: { layout: false } }, 'a.json: build.layout must be a string or a number'],
+    [{ build: { layout: ['files'] } }, 'a.json: build.layout must be a string or a number'],
+    [{ build: { input: [] } }, 'a.json: build.input must be a string or a list of strings'],
+    [{ build: { input: ['a', {}] } }, 'a.json: build.input must be a string or a list of strings'],
+    [[], 'a.json must be a JSON object'],
+    [3, 'a.json must be a JSON object'],
+    [null, 'a.json must be a JSON object'],
+    ['x', 'a.json must be a JSON object'],
+  ])('refuse %j', (settings, message) => {
+    const parse = () => settingsIn(settings, BUILD_COMMAND, 'a.json');
     expect(parse).toThrow(UsageError);
-    expect(parse).toThrow(`a.json: ${message}`);
-    expect(parse).not.toThrow('secret');
+    expect(parse).toThrow(message);
   });
+
+  it.each([
+    [{ from: 'core:http://user:secret@127.0.0.1:8332' }, parseFrom],
+    [{ from: 'https://user:secret@host' }, parseFrom],
+  ])('show no secret of %j', (pull, parse) => {
+    const run = () => parse(flagsOf(PULL_COMMAND, [], { pull }).one('from'));
+    expect(run).toThrow(UsageError);
+    expect(run).not.toThrow('secret');
+  });
+
+  it.each([':s3,secret_access_key=secret:bucket', 'r2,ssh="sh secret":bucket', '-v:bucket secret', 'bucket/secret'])(
+    'refuse %s as a remote without showing it',
+    (upload) => {
+      const run = () => remoteOf(flagsOf(UPDATE_COMMAND, [], { update: { upload } }));
+      expect(run).toThrow('--upload must name a remote');
+      expect(run).not.toThrow('secret');
+    },
+  );
 
   it('have a schema for editors, which is in the documents and accepts them', () => {
     expect(JSON.parse(readFileSync(join(ROOT, program.settingsSchema), 'utf8'))).toEqual(JSON.parse(settingsSchema()));
     const isRight = new Ajv2020().compile(JSON.parse(settingsSchema()));
-    expect([isRight(SETTINGS), isRight({ ...SETTINGS, sorce: 1 })]).toEqual([true, false]);
+    expect([isRight({ $schema: 'x', ...SETTINGS }), isRight({ ...SETTINGS, sorce: 1 }), isRight({ build: { layuot: 'files' } })]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 });
 
@@ -100,23 +134,28 @@ it('init asks what no flag says, again after a wrong answer, and says what is wr
   const answers = ['localhost:3000', 'http://127.0.0.1:8332', 'core:http://127.0.0.1:8332', 'x', '', 'Hiro', '', '', '', ' r2:b '];
   const asked: string[] = [];
   const answered = (...args: string[]) =>
-    settingsOf(Flags.parse(INIT_COMMAND, args), parseSettings, (text) => {
+    settingsOf(Flags.parse(INIT_COMMAND, args), (text) => {
       asked.push(text);
       return Promise.resolve(answers.shift() ?? '');
     });
-  const all = { source: 'core:http://127.0.0.1:8332', dialect: 'hiro', layout: 'archive', upload: 'r2:b' };
+  const all = {
+    pull: { from: 'core:http://127.0.0.1:8332' },
+    build: { dialect: 'hiro', layout: 'archive' },
+    update: { upload: 'r2:b' },
+  };
   expect(await answered()).toEqual(all);
   const wrong = asked.filter((text) => text.includes('\n')).map((text) => text.split('\n')[0]);
   expect(wrong).toEqual([
-    expect.stringContaining('--source must be a URL such as'),
+    expect.stringContaining('--from must be a URL such as'),
     expect.stringContaining('Write core: before the URL'),
     expect.stringContaining('--blocks "x" must be heights'),
-    expect.stringContaining('--dialect: must be one of 0x, contract, hiro'),
+    expect.stringContaining('--dialect "Hiro" must be one of 0x, contract, hiro; did you mean hiro?'),
   ]);
   asked.length = 0;
-  const given = await answered('--source', 'https://host', '--dialect', '0x', '--upload', 'r2:b');
-  expect([given, asked.length]).toEqual([{ ...all, source: 'https://host', blocks: '-1008..', dialect: '0x' }, 3]);
-  await expect(answered('--source', 'x')).rejects.toThrow('--source must be a URL such as');
+  const given = await answered('--from', 'https://host', '--dialect', '0x', '--upload', 'r2:b');
+  const mirror = { pull: { from: 'https://host', blocks: '-1008..' }, build: { dialect: '0x', layout: 'archive' }, update: all.update };
+  expect([given, asked.length]).toEqual([mirror, 3]);
+  await expect(answered('--from', 'x')).rejects.toThrow('--from must be a URL such as');
 });
 
 /** Runs a command in its own process. Throws if its exit code is not 0. */
@@ -146,22 +185,22 @@ describe('commands', () => {
     const work = temporaryFolder();
     const settings = join(work, 'rune-mirror.json');
     expect(await runProcess('update', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('npm run init') });
-    expect(await runProcess('init', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('--source is missing') });
-    await done('init', ['--source', source, '--blocks', '3..'], work);
+    expect(await runProcess('init', [], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('--from is missing') });
+    await done('init', ['--from', source, '--blocks', '3..'], work);
     expect(JSON.parse(readFileSync(settings, 'utf8'))).toEqual({
       $schema: './docs/rune-mirror.schema.json',
-      source,
-      blocks: '3..',
-      dialect: 'hiro',
-      layout: 'archive',
+      pull: { from: source, blocks: '3..' },
+      build: { dialect: 'hiro', layout: 'archive' },
     });
-    expect(await runProcess('init', ['--source', 'https://host'], work)).toMatchObject({ code: 2 });
+    expect(await runProcess('init', ['--from', 'https://host'], work)).toMatchObject({ code: 2 });
     const { stdout } = await done('update', [], work);
-    expect(stdout).toMatch(/Updated the mirror in [0-9.]+ s; nothing was uploaded, because rune-mirror.json has no value of "upload"\.\n$/);
+    expect(stdout).toMatch(
+      /Updated the mirror in [0-9.]+ s; nothing was uploaded, because --upload and rune-mirror.json name no remote\.\n$/,
+    );
     const manifest = () => JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as object;
     expect(manifest()).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: tip } });
     const before = manifest();
-    writeFileSync(settings, JSON.stringify({ source, dialect: '0x', layout: 'archive' }));
+    writeFileSync(settings, JSON.stringify({ pull: { from: source }, build: { dialect: '0x', layout: 'archive' } }));
     const refused = await runProcess('update', [], work);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('is a mirror in dialect hiro, not 0x')]);
     expect(refused.stderr).toContain('build ended with exit code 2');
@@ -169,44 +208,88 @@ describe('commands', () => {
     expect(manifest()).toEqual(before);
     await done('build', ['--input', 'input/pulled', '--change-dialect'], work);
     expect(manifest()).toMatchObject({ dialect: 'contract' });
-    writeFileSync(settings, JSON.stringify({ source: 'http://127.0.0.1:8332', upload: 'r2:bucket' }));
+    writeFileSync(settings, JSON.stringify({ pull: { from: 'http://127.0.0.1:8332' }, update: { upload: 'r2:bucket' } }));
     expect((await runProcess('update', [], work)).stderr).toContain(
       'pull ended with exit code 1\n  These steps did not run: build, upload.',
     );
   });
 
-  it('update --follow keeps the mirror at the tip of a node, also if an upload fails, until SIGTERM', async () => {
+  /** Starts `update --follow` for a node, with an upload that fails. */
+  async function following(...args: string[]) {
     const work = temporaryFolder();
     const next = randomFor('following with settings');
     const chain = extended([], 8, (below) => Math.floor(next() * below));
     const node = await FakeNode.start(chain.slice(0, 6), { network: 'regtest' });
-    const settings = { source: `core:${node.url}`, dialect: 'hiro', layout: 'archive', upload: 'nowhere:bucket' };
+    const settings = {
+      pull: { from: `core:${node.url}`, to: 'data' },
+      build: { dialect: 'hiro', layout: 'archive', out: 'site' },
+      update: { upload: 'nowhere:bucket' },
+    };
     writeFiles(work, { 'rune-mirror.json': JSON.stringify(settings) });
-    const child = start('update', ['--follow'], work);
-    let said = '';
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()));
-    const failed = /upload ended with exit code 1; trying again after the next block/g;
+    const child = start('update', ['--follow', ...args], work);
+    return { work, node, chain, child, said: saidBy(child) };
+  }
+
+  it.each([
+    ['text', 'SIGTERM'],
+    ['json', 'SIGINT'],
+  ] as const)(
+    'update --follow with --log %s keeps the mirror at the tip of a node, also if an upload fails, until %s',
+    async (format, signal) => {
+      const metrics = await freePort();
+      const { work, node, chain, child, said } = await following('--log', format, '--metrics', String(metrics));
+      const failures = () => said.stderr.match(/upload ended with exit code 3; trying again in \d+ s, or after the next block/g)?.length;
+      try {
+        await until(() => failures() === 1, child);
+        expect(said.stdout).toContain('Following');
+        node.replace(chain);
+        await until(() => failures() === 2, child);
+        expect(said.stdout).toContain('2 blocks to 7: ');
+        const { body } = await sendTo(metrics)('GET', '/metrics');
+        expect(body).toContain('rune_mirror_height 7\n');
+        expect(body).toContain('rune_mirror_failures_total{step="upload"} 2\n');
+        expect(body).toMatch(/rune_mirror_step_timestamp_seconds\{step="build"\} \d{10}/);
+        expect(body).toMatch(/rune_mirror_pull_peak_memory_bytes \d{8,}\n/);
+        child.kill(signal);
+        expect(await endOf(child)).toEqual([0, null]);
+      } finally {
+        child.kill('SIGKILL');
+        await node.close();
+      }
+      for (const line of `${said.stdout}${said.stderr}`.trim().split('\n')) {
+        const entry = attempt(() => JSON.parse(line) as { readonly time: string; readonly level: string });
+        expect([line, entry !== undefined]).toEqual([line, format === 'json']);
+        if (entry === undefined) continue;
+        expect(entry.time).toMatch(/^2\d{3}-\d{2}-\d{2}T[\d:.]+Z$/);
+        expect([line, entry.level === 'error']).toEqual([line, line.includes('trying again in')]);
+      }
+      const manifest = JSON.parse(readFileSync(join(work, 'site/runes/v1/manifest.json'), 'utf8')) as object;
+      expect(manifest).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 7 } });
+      writeFiles(work, { 'rune-mirror.json': JSON.stringify({ pull: { from: source }, update: { upload: 'nowhere:bucket' } }) });
+      expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
+    },
+  );
+
+  it('the pull of update --follow ends when its command is killed', async () => {
+    const { node, child, said } = await following();
     try {
-      await until(() => said.match(failed)?.length === 1, child);
-      expect(said).toContain('Following');
-      node.replace(chain);
-      await until(() => said.match(failed)?.length === 2, child);
-      expect(said).toContain('2 blocks to 7: ');
-      child.kill('SIGTERM');
-      expect(await endOf(child)).toEqual([0, null]);
+      await until(() => said.stdout.includes('Following'), child);
+      const pids = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+      const [pull = 0] = pids
+        .map((line) => line.trim().split(/ +/).map(Number))
+        .flatMap(([pid = 0, parent]) => (parent === child.pid ? [pid] : []));
+      expect(pull).toBeGreaterThan(0);
+      child.kill('SIGKILL');
+      await until(() => attempt(() => process.kill(pull, 0)) === undefined);
     } finally {
       child.kill('SIGKILL');
       await node.close();
     }
-    const manifest = JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as object;
-    expect(manifest).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 7 } });
-    writeFiles(work, { 'rune-mirror.json': JSON.stringify({ source, upload: 'nowhere:bucket' }) });
-    expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
   });
 
   it('name the settings if a flag that they replace is wrong, and the file if the file is wrong', async () => {
     const work = temporaryFolder();
-    writeFiles(work, { 'other.json': JSON.stringify({ source, blocks: 'x' }) });
+    writeFiles(work, { 'other.json': JSON.stringify({ pull: { from: source, blocks: 'x' } }) });
     const wrong = await runProcess('pull', ['--config', 'other.json'], work);
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('Flags that are not given come from other.json.')]);
     const missing = await runProcess('build', ['--config', 'none.json'], work);
