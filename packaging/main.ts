@@ -42,7 +42,9 @@ Example: rune-mirror sample && rune-mirror build && rune-mirror serve
 /** Runs hosting/upload.sh, and exits with the same code. */
 function upload(args: readonly string[]): void {
   if (args[0] === '--help') {
-    process.stdout.write('Usage: rune-mirror upload [--replace] REMOTE [DIST] [CACHE]\n\nUploads a build with rclone, such as to r2:my-bucket.\n');
+    process.stdout.write(
+      'Usage: rune-mirror upload [--replace] REMOTE [DIST] [CACHE]\n\nUploads a build with rclone, such as to r2:my-bucket.\n',
+    );
     return;
   }
   const script = fileURLToPath(new URL('./upload.sh', import.meta.url));
