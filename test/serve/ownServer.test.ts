@@ -18,6 +18,8 @@ interface Service {
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly ports?: readonly string[];
+  readonly logging?: object;
+  readonly healthcheck?: object;
 }
 
 let dist: string;
@@ -75,8 +77,19 @@ describe('the recipe for Docker with a node', () => {
     expect(JSON.parse(written)).toMatchObject({ pull: { from: 'core:http://node:8332' }, build: { dialect: 'hiro', layout: 'archive' } });
     shell();
     expect(settings()).toBe(written);
-    const [program, , name, ...args] = update.split(' ');
+    const [program, , name, ...args] = update.trim().split(' ');
     expect([program, name, Flags.parse(UPDATE_COMMAND, args).has('follow')]).toEqual(['node', 'update', true]);
+  });
+
+  it('serves when the first build is there, and limits all logs', async () => {
+    const [line = ''] = services['server']?.command ?? [];
+    const [wait = '', serve = ''] = line.split('exec ');
+    execFileSync('sh', ['-c', wait], { cwd: join(dist, '..') });
+    await checkCommand(serve.trim().replace('/app/rune-mirror.cjs', join(ROOT, 'scripts/run.cjs')).split(' '), join(dist, '..'));
+    for (const service of Object.values(services)) {
+      expect(service.logging).toMatchObject({ options: { 'max-size': '10m' } });
+      expect(service.healthcheck).toBeDefined();
+    }
   });
 
   it('runs a node that answers REST', () => {
