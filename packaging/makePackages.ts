@@ -96,7 +96,10 @@ function makeClient(folder: string, assets: Readonly<Record<string, Buffer>>): v
       description: about,
       license,
       type: 'module',
+      engines,
       exports: { '.': CLIENT_EXPORT },
+      // For TypeScript's resolution "node10", which does not read `exports`.
+      types: CLIENT_EXPORT.types,
       sideEffects: false,
     }),
     ...files,

@@ -18,6 +18,7 @@ import {
   etagOfDigest,
   fileCaching,
   fileHeaders,
+  heightHeaders,
   matchesEtag,
   PREFLIGHT_HEADERS,
 } from './http/headers.ts';
@@ -58,7 +59,7 @@ export class FetchMirror {
       case 'page':
         return await sendBody(request, answer.page.content, cachingHeaders(answer.isSettled), answer.page.etag);
       case 'window':
-        return await sendBody(request, answer.body, cachingHeaders(answer.isSettled));
+        return await sendBody(request, answer.body, { ...cachingHeaders(answer.isSettled), ...heightHeaders(answer.height) });
       case 'error':
         return errorResponse(request, answer, answer.allow === undefined ? {} : { allow: answer.allow });
     }

@@ -4,7 +4,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { errorBody } from '../http/errorBodies.ts';
-import { API_HEADERS, cachingHeaders, compressedEtag, ERROR_HEADERS, errorPageHeaders, matchesEtag } from '../http/headers.ts';
+import {
+  API_HEADERS,
+  cachingHeaders,
+  compressedEtag,
+  ERROR_HEADERS,
+  errorPageHeaders,
+  heightHeaders,
+  matchesEtag,
+} from '../http/headers.ts';
 import { contentRange, satisfy, wantedRange } from '../http/ranges.ts';
 import { takesGzip } from './acceptEncoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './builtFiles.ts';
@@ -22,8 +30,19 @@ export const PAGE_ERROR: Headers = headerList(errorPageHeaders());
 const SETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(true) });
 const UNSETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(false) });
 
-/** Returns the headers for records of a list. CDNs may cache records of settled blocks. */
-export const listHeaders = (isSettled: boolean): Headers => (isSettled ? SETTLED : UNSETTLED);
+/** Headers of lists that depend on the last block, and its height. */
+let newest = { height: -1, headers: UNSETTLED };
+
+/**
+ * Returns the headers for records of a list. CDNs may cache records of settled blocks. `height` is the last block that the
+ * list takes into account, if its body does not say so.
+ */
+export function listHeaders(isSettled: boolean, height?: number): Headers {
+  if (height === undefined) return isSettled ? SETTLED : UNSETTLED;
+  if (newest.height !== height)
+    newest = { height, headers: headerList({ ...API_HEADERS, ...cachingHeaders(false), ...heightHeaders(height) }) };
+  return newest.headers;
+}
 const VARY: Headers = ['vary', 'accept-encoding'];
 
 /** Minimum size of a body for compression. A smaller body fits into one network packet uncompressed. */

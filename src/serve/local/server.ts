@@ -89,7 +89,7 @@ async function answer(exchange: Exchange, source: Source): Promise<void> {
     case 'page':
       return exchange.sendFile(found.page, listHeaders(found.isSettled));
     case 'window':
-      return exchange.sendBody(found, listHeaders(found.isSettled));
+      return exchange.sendBody(found, listHeaders(found.isSettled, found.height));
     case 'error':
       return exchange.sendError(found, found.allow === undefined ? [] : ['allow', found.allow]);
     default:

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
+import { FetchMirror } from '../../../src/serve/fetchHost.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { Mirror } from '../../support/bundledClient.ts';
 import { ETCHING_INPUTS, replay } from '../../support/recordedLists.ts';
@@ -66,6 +67,31 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
       expect(existsSync(join(work, 'out'))).toBe(false);
     }
     await testBuild(join(work, 'out'), options);
+  });
+
+  it('says in a header which block is the last that a list takes into account, and 304 says so, too', async () => {
+    const url = `http://127.0.0.1:${hosts.get('own')?.port}`;
+    const code = new FetchMirror((path) => fetch(`${url}/${path}`), 0);
+    const hostsOf = {
+      server: (target: string, headers: Record<string, string>) => fetch(`${url}${target}`, { headers }),
+      code: async (target: string, headers: Record<string, string>) => code.answer(new Request(`${url}${target}`, { headers })),
+    };
+    const tip = (await new Mirror(url).manifest()).tip?.height;
+    for (const [host, ask] of Object.entries(hostsOf))
+      for (const [path, expected] of [
+        ['etchings?limit=1', String(tip)],
+        ['etchings/1/activity', String(tip)],
+        ['addresses/x/activity', String(tip)],
+        ['blocks/840000/activity', null],
+        ['etchings/x:y', null],
+      ] as const) {
+        const first = await ask(`/runes/v1/${path}`, {});
+        const again = await ask(`/runes/v1/${path}`, { 'if-none-match': first?.headers.get('etag') ?? 'none' });
+        expect([host, path, first?.headers.get('x-block-height')]).toEqual([host, path, expected]);
+        expect([path, again?.headers.get('x-block-height'), again?.headers.get('access-control-expose-headers')]).toEqual([
+          ...[path, expected, expected === null ? 'etag' : 'etag, x-block-height'],
+        ]);
+      }
   });
 
   it('is answered by the client module from the files alone', async () => {
