@@ -68,7 +68,7 @@ export function explorerPage(manifest: Manifest): string {
 <div id="view" class="scripted" hidden></div>
 <div id="overview">
 <h1>Bitcoin rune activity</h1>
-${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">A read-only mirror of rune activity in transactions and blocks, made of static files. Heights with activity: <span id="heights">${formatHeights(manifest.heights)}</span>.</p>
+${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">What runes did in each transaction and block, from static files. Blocks with runes: <span id="heights">${formatHeights(manifest.heights)}</span>.</p>
 <dl class="figures" data-state="${manifest.digest} ${manifest.tip?.hash ?? ''}">
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}

@@ -3,12 +3,13 @@
  */
 
 /**
- * Adds thousands separators to the integer part of a decimal string: `1234567.50` becomes `1,234,567.50`. Does not
- * convert the string to a number, because amounts have up to 39 digits.
+ * Adds thousands separators to the integer part of a decimal string, and omits zeros at its end: `1234567.50` becomes
+ * `1,234,567.5`. Does not convert the string to a number, because amounts have up to 39 digits.
  */
 export function groupDigits(decimal: string | number | bigint): string {
-  const [whole = '', ...fraction] = String(decimal).split('.');
-  return [whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ','), ...fraction].join('.');
+  const [whole = '', fraction = ''] = String(decimal).split('.');
+  const decimals = fraction.replace(/0+$/, '');
+  return `${whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ',')}${decimals === '' ? '' : `.${decimals}`}`;
 }
 
 /** Formats a count with its noun: `1,227 records`, `1 record`. */

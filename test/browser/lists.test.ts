@@ -120,7 +120,7 @@ describe('in layout files', () => {
     await page.waitForSelector(`.range >> text=${sent + 1}–${sent + 20} of 437`);
     expect((await ends())[0]).not.toEqual(['receive', records[sent]?.amount]);
     expect(await page.textContent('caption.joined')).toMatch(
-      /^20 records in [0-9]+ rows: .* are one; a row with records of two pages is on only one/,
+      /^20 records in [0-9]+ rows: a row has both sides of .*; a row with records of two pages is on only one/,
     );
     await page.goBack();
     await page.waitForSelector(`.range >> text=${sent - 19}–${sent} of 437`);
@@ -310,7 +310,7 @@ describe('addresses', () => {
     const rows = groups.reduce((sum, [, length]) => sum + Number(length), 0);
     expect(rows).toBeLessThan(40);
     expect(await page.textContent('caption.joined')).toBe(
-      `60 records in ${rows} rows: a send or mint and its receive are one; a row with records of two pages is on only one of them`,
+      `60 records in ${rows} rows: a row has both sides of a transfer or a mint; a row with records of two pages is on only one of them`,
     );
     const points = async () => [
       ...new Set(await page.$$eval('.aligned .fraction', (all) => all.map((one) => Math.round(one.getBoundingClientRect().left)))),

@@ -170,7 +170,7 @@ it('without scripts, the page shows the totals of the mirror and the paths of th
   const { page, problems } = await openAt('?block=840000', { javaScriptEnabled: false });
   const text = await page.innerText('body');
   expect(text).toMatch(/Records\s+1,227\s+Transactions\s+193\s+Blocks\s+10\s+Highest block\s+2,000,010/);
-  expect(text).toContain('Heights with activity: 840,000, 2,000,001 to 2,000,004 and 2,000,006 to 2,000,010.');
+  expect(text).toContain('Blocks with runes: 840,000, 2,000,001 to 2,000,004 and 2,000,006 to 2,000,010.');
   expect(text).toContain('GET runes/v1/transactions/tx_id/activity?offset=&limit=');
   expect(text).toContain('Look-ups and charts on this page need JavaScript');
   for (const id of ['#look-up', '#activity', '#newest', '#runes']) expect(await page.isVisible(id)).toBe(false);

@@ -66,7 +66,7 @@ describe('a look-up', () => {
 
   it('of a transaction names its block and its time', async () => {
     const { page } = await openAt(`?tx=${TX}`);
-    expect(await page.textContent('.facts')).toMatch(/Block840,000, transaction 3 of it.*Time.* ago 2024-04-20 00:09:27 UTC/);
+    expect(await page.textContent('.facts')).toMatch(/Block840,000, position 3.*Time.* ago 2024-04-20 00:09:27 UTC/);
     expect(await page.getAttribute('.facts time', 'datetime')).toBe('2024-04-20T00:09:27Z');
   });
 

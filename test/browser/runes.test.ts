@@ -210,10 +210,10 @@ describe('the page of a rune', () => {
     expect(await page.getAttribute('.facts a >> nth=1', 'href')).toBe(`?tx=${location.tx_id}`);
     const rows = await page.$$eval('.sums tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
     expect(rows).toEqual([
-      ['Supply', '99,999,999,979.00000', ''],
-      ['Premined', '100,000,000,000.00000', '100%'],
-      ['Minted', '0.00000', '0%'],
-      ['Burned', '21.00000', '<0.01%'],
+      ['Supply', '99,999,999,979', ''],
+      ['Premined', '100,000,000,000', '100%'],
+      ['Minted', '0', '0%'],
+      ['Burned', '21', '<0.01%'],
     ]);
     expect(await page.textContent('.terms')).toContain('Held by 71 addresses, 97.96% by the ten largest.');
     expect(await page.textContent('.facts')).toMatch(/Turbono$/);
@@ -245,7 +245,7 @@ describe('the page of a rune', () => {
     const cases = [
       [
         'AMBERLANTERNMOON',
-        /Open3\.50% mintedMints so far140Mints left3,860Cap4,000Each mint100\.00Minted14,000\.00First blockno limitLast blockno limit/,
+        /Open3\.50% mintedMints so far140Mints left3,860Cap4,000Each mint100Minted14,000First blockno limitLast blockno limit/,
       ],
       ['DOMINOEFFECTNOW', /Closed since block 840,060.*First block840,010Last block840,059/],
       [
@@ -372,9 +372,9 @@ describe('the page of a rune', () => {
       );
     // The supply has 21,000,000 premined, 14,000 minted and 386,000 mintable units.
     expect(await bars()).toEqual([['etching width:98.1308%', 'mint width:0.0654%', 'left width:1.8037%'], []]);
-    expect(await page.textContent('.sums')).toMatch(/Left to mint386,000\.00$/);
+    expect(await page.textContent('.sums')).toMatch(/Left to mint386,000$/);
     await lookUp(page, 'DOMINOEFFECTNOW');
-    expect(await page.textContent('.sums')).toMatch(/Never minted20,988\.00000000$/);
+    expect(await page.textContent('.sums')).toMatch(/Never minted20,988$/);
     await lookUp(page, 'DOGGOTOTHEMOON');
     expect(await bars()).toEqual([['etching width:100.0000%'], ['burn width:0.0000%']]);
     await visit(page, `http://127.0.0.1:${mirrorOf('sample').port}/?rune=DOGGOTOTHEMOON`);
@@ -456,10 +456,10 @@ describe('the page of all runes', () => {
     expect(Number(sign?.x) + Number(sign?.width)).toBeLessThan(Number(name?.x) + 1);
     expect((await rows(page)).map(([rune, , supply, mint]) => [rune, supply, mint])).toEqual([
       ['שLATER•THAN•TODAY 840000:12', '0.7', 'Opens at block 850,0000%'],
-      ['ᚱDOMINO•EFFECT•NOW 840000:9', '12.00000000', 'Closed since block 840,0600.05%'],
+      ['ᚱDOMINO•EFFECT•NOW 840000:9', '12', 'Closed since block 840,0600.05%'],
       ['¤DOGS•AND•CATS•TOGETHER 840000:6', '60', 'Closed: all mints are made100%'],
-      ['🐕DOG•GO•TO•THE•MOON 840000:3', '99,999,999,979.00000', 'None'],
-      ['🏮AMBER•LANTERN•MOON 840000:1', '21,014,000.00', 'Open3.50%'],
+      ['🐕DOG•GO•TO•THE•MOON 840000:3', '99,999,999,979', 'None'],
+      ['🏮AMBER•LANTERN•MOON 840000:1', '21,014,000', 'Open3.50%'],
       ['⧉UNCOMMON•GOODS 1:0', '0', 'Open until block 1,049,9990%'],
     ]);
     expect(await page.textContent('.command')).toMatch(/runes\/v1\/etchings'$/);
@@ -471,7 +471,7 @@ describe('the page of all runes', () => {
     await page.click('.chip:text("Open mints")');
     await page.waitForSelector('text=Searched 6 of 6 runes, newest first. 2 of them can be minted in the next block.');
     expect((await rows(page)).map(([rune, amount, left]) => [rune, amount, left])).toEqual([
-      ['🏮AMBER•LANTERN•MOON 840000:1', '100.00', '3,860'],
+      ['🏮AMBER•LANTERN•MOON 840000:1', '100', '3,860'],
       ['⧉UNCOMMON•GOODS 1:0', '1', '340,282,366,920,938,463,463,374,607,431,768,211,455'],
     ]);
     await page.click('.chip:text("Most active")');
@@ -553,6 +553,9 @@ describe('a search of all names', () => {
     expect(await violations(page)).toEqual([]);
     await lookUp(page, '🐕');
     expect([new URL(page.url()).search, await found(page)]).toEqual(['?runes=%F0%9F%90%95', ['DOG•GO•TO•THE•MOON']]);
+    // Nothing has this name, but names begin like this.
+    await lookUp(page, 'dog');
+    expect([new URL(page.url()).search, await found(page)]).toEqual(['?runes=DOG', ['DOG•GO•TO•THE•MOON', 'DOGS•AND•CATS•TOGETHER']]);
     await lookUp(page, 'catstog');
     await page.click('text=Runes with CATSTOG in their names');
     await page.waitForSelector('.runes-list');
@@ -597,7 +600,7 @@ describe('the page of an address', () => {
       const net = others.reduce((sum, { amount = '' }) => sum + BigInt(amount.replace('.', '')), 0n);
       const [whole, fraction] = [String(net).slice(0, -5), String(net).slice(-5)];
       const mark = own === undefined ? '' : `${groupDigits(own)} to itself`;
-      return others.length > 1 ? [`net −${groupDigits(whole)}.${fraction} ${mark}`, ...rows] : [`${rows[0]}${mark}`];
+      return others.length > 1 ? [`net −${groupDigits(`${whole}.${fraction}`)} ${mark}`, ...rows] : [`${rows[0]}${mark}`];
     });
     expect(shown.slice(0, expected.length)).toEqual(expected);
     expect(shown.slice(expected.length).flat().length).toBeGreaterThanOrEqual(results.filter(isLast).length / 2);
@@ -646,6 +649,21 @@ describe('the page of an address', () => {
     await settled(page);
     expect(new URL(page.url()).search).toMatch(/^\?rune=/);
     expect(problems).toEqual([]);
+  });
+
+  it('stays in view on a phone when another list or page of it is chosen', async () => {
+    const phone = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
+    const { page } = await openAt('?rune=840000:3&limit=5', undefined, phone);
+    const place = () => page.$eval('#view .chips', (tabs) => tabs.getBoundingClientRect().top);
+    for (const step of ['tab holders', 'tab activity']) {
+      await page.click(`[data-step="${step}"]`);
+      await page.waitForSelector(`[data-step="${step}"][aria-current=true]`);
+      expect([step, (await place()) >= 0, (await place()) <= 400]).toEqual([step, true, true]);
+    }
+    await page.click('a.step[aria-label^="Next"]:visible');
+    await page.waitForFunction(() => location.search.includes('offset='));
+    await page.waitForFunction(() => document.querySelector('#view')?.getAttribute('aria-busy') !== 'true');
+    expect([(await place()) >= 0, (await place()) <= 400]).toEqual([true, true]);
   });
 
   it('has all sort headings on a phone, where shares and mint counts are one right-aligned line', async () => {

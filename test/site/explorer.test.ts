@@ -132,6 +132,7 @@ describe('formatting', () => {
     expect(groupDigits('340282366920938463463374607431768211455')).toBe('340,282,366,920,938,463,463,374,607,431,768,211,455');
     expect(groupDigits('1234567.12345678')).toBe('1,234,567.12345678');
     expect(groupDigits('100')).toBe('100');
+    expect(['1234.50', '1.000', '0.000', '10', '0.100'].map(groupDigits)).toEqual(['1,234.5', '1', '0', '10', '0.1']);
   });
 
   it('shortens ids and leaves short text alone', () => {

@@ -14,15 +14,20 @@ function partsOf(amount: string): { readonly whole: string; readonly fraction: s
   return { whole, fraction };
 }
 
-/** Renders an amount after its sign. In a table with the style of `alignmentOf`, decimal points are aligned. */
+/**
+ * Renders an amount after its sign, without zeros at the end of its decimals, which its title and the CSV file have. In a
+ * table with the style of `alignmentOf`, decimal points are aligned.
+ */
 export function amountOf(amount: string, sign = ''): HTMLElement {
   const { whole, fraction } = partsOf(amount);
-  // The integer part may wrap after separators.
-  const digits = whole.split(/(?<=,)/).flatMap((group, i) => (i === 0 ? [group] : [el('wbr'), group]));
+  // Only an integer part that is too long for a phone may wrap, after separators.
+  const digits = (whole.length <= MOST.whole ? [whole] : whole.split(/(?<=,)/)).flatMap((group, i) =>
+    i === 0 ? [group] : [el('wbr'), group],
+  );
   const decimals = el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`);
   return el(
     'data',
-    { value: amount, class: fraction.length > MOST.fraction ? undefined : 'aligned' },
+    { value: amount, title: /\.\d*0$/.test(amount) ? amount : undefined, class: fraction.length > MOST.fraction ? undefined : 'aligned' },
     el('span', {}, sign, ...digits),
     decimals,
   );

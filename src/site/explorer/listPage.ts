@@ -89,7 +89,7 @@ function transactionHead({ location }: Activity): Node[] {
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Transaction')),
     facts([
       ['Id', idWithCopy(location.tx_id, 'transaction id')],
-      ['Block', el('span', {}, blockLink(location.block_height), `, transaction ${groupDigits(location.tx_index)} of it`)],
+      ['Block', el('span', {}, blockLink(location.block_height), `, position ${groupDigits(location.tx_index)}`)],
       ['Time', timeInFull(location.timestamp)],
     ]),
   ];
@@ -181,7 +181,7 @@ export function unknownPage(view: ListView, { heights, tip }: MirrorManifest): N
       { class: 'quiet' },
       isAbove
         ? `Its highest block is ${groupDigits(last)}. Newer blocks come with its next build.`
-        : `It has the blocks with activity at ${formatHeights(heights)}. A ${kind} without runes is not in it.`,
+        : `It knows blocks ${formatHeights(heights)}. A ${kind} without runes is not in it${kind === 'transaction' ? ', nor one that is not in a block yet' : ''}.`,
     ),
     blocks.length === 0 ? undefined : el('p', {}, 'Nearest with activity:', ...blocks),
     other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} with this id`)),

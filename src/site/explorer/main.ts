@@ -1,5 +1,6 @@
 /** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
 
+import { lettersOf } from '../../lists/searchFiles.ts';
 import { isHeight } from '../../pages/parseIds.ts';
 import type { Activity } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
@@ -14,7 +15,7 @@ import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './rea
 import { fetchBlockStats, fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
 import { freeNames, readNames } from './runeNames.ts';
 import { suggestFor } from './suggestions.ts';
-import { type FoundView, LATEST, type ListView, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
+import { type FoundView, LATEST, type ListView, runesWith, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
 
 const SITE = document.title;
 const overview = byId('overview');
@@ -25,8 +26,11 @@ const problem = byId('query-problem');
 /** Aborts the previous look-up, so that its late answer cannot replace a newer view. */
 let waiting = new AbortController();
 
-/** Shows the view of the current URL. `from` is the `data-step` of the clicked button or link. */
-async function show(from?: string): Promise<void> {
+/**
+ * Shows the view of the current URL. `from` is the `data-step` of the clicked button or link. `isSameList` is true for
+ * another page or list of the same block, transaction, rune or address.
+ */
+async function show(from?: string, isSameList = false): Promise<void> {
   waiting.abort();
   waiting = new AbortController();
   const { signal } = waiting;
@@ -53,7 +57,7 @@ async function show(from?: string): Promise<void> {
   if (stage.childElementCount === 0) stage.replaceChildren(el('p', { class: 'waiting' }, 'Looking it up…'));
   try {
     const nodes = await nodesOf(view, signal);
-    if (!signal.aborted) put(nodes, from);
+    if (!signal.aborted) put(nodes, from, isSameList);
   } catch (error) {
     const retry = () => void show('retry');
     if (!signal.aborted) put(errorPage(error, view, retry), from);
@@ -155,25 +159,27 @@ const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
 ];
 
 /** Shows a view. Moves the focus to the same paging link as before, otherwise to the heading. */
-function put(nodes: readonly Node[], from: string | undefined): void {
+function put(nodes: readonly Node[], from: string | undefined, isSameList = false): void {
   stage.removeAttribute('aria-busy');
   stage.replaceChildren(...nodes);
   if (from === undefined) return;
   const same = from === '' ? null : stage.querySelector<HTMLElement>(`[data-step="${CSS.escape(from)}"]`);
   const target = same ?? stage.querySelector<HTMLElement>('h1');
   target?.focus({ preventScroll: true });
-  if (!(same !== null && isVisible(same))) stage.scrollIntoView({ block: 'nearest' });
+  // The beginning of a list must be in the upper half of the screen.
+  const list = isSameList ? stage.querySelector('.chips') : null;
+  const { top } = (list ?? stage).getBoundingClientRect();
+  if (list !== null && (top < 0 || top > innerHeight / 2)) list.scrollIntoView({ block: 'start' });
+  if (same === null) stage.scrollIntoView({ block: 'nearest' });
 }
 
-const isVisible = (element: Element): boolean => {
-  const { top, bottom } = element.getBoundingClientRect();
-  return top >= 0 && bottom <= innerHeight;
-};
-
+/** Shows the view of a query string. `from` is the `data-step` of the clicked link. */
 function go(search: string, from = ''): void {
+  const [before, after] = [viewOf(location.search), viewOf(search)];
+  const isSameList = from !== '' && 'id' in before && 'id' in after && before.kind === after.kind && before.id === after.id;
   history.pushState(null, '', search === '' ? location.pathname : search);
-  scrollTo(0, 0);
-  void show(from);
+  if (!isSameList) scrollTo(0, 0);
+  void show(from, isSameList);
 }
 
 /** Shows or clears the problem below the search field. */
@@ -195,8 +201,16 @@ byId('look-up').addEventListener('submit', (event) => {
   if (isMisread(read)) {
     say(read);
     field.focus();
-  } else go(searchOf(read));
+  } else void nearest(read).then((view) => go(searchOf(view)));
 });
+
+/** Returns a view, or the runes whose names begin like this if no rune has exactly this name. */
+async function nearest(read: FoundView): Promise<FoundView> {
+  const letters = read.kind === 'rune' ? lettersOf(read.id) : undefined;
+  if (letters === undefined) return read;
+  const found = await findByLetters(letters).catch(() => []);
+  return found.length === 0 || found.some(([spacedName]) => lettersOf(spacedName) === letters) ? read : runesWith(letters);
+}
 
 field.addEventListener('input', () => say(undefined));
 

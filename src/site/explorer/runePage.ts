@@ -43,7 +43,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
       path: `${path}/activity`,
       fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
       table: (shown) => runeActivityTable(shown as ListWindow<ListedRecord>),
-      empty: `This mirror has no activity of this rune. Its blocks with activity are ${formatHeights(manifest.heights)}.`,
+      empty: `This mirror has no activity of this rune. It knows blocks ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
       isScattered: true,
     },
@@ -110,7 +110,7 @@ function heldByText(holders: number, largest: HolderPage | undefined, supply: st
   return `Held by ${count(holders, 'address', 'addresses')}${largestText}${block}.`;
 }
 
-function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | undefined, heldBy: HTMLElement | undefined): HTMLElement {
+function supplyOf({ supply, divisibility }: Etching, mint: MintNow | undefined, heldBy: HTMLElement | undefined): HTMLElement {
   const { current, premine, minted, burned } = supply;
   const units = (amount: string) => unitsOf(amount, divisibility);
   const created = minted === undefined ? undefined : units(premine) + units(minted);
@@ -155,8 +155,7 @@ function supplyOf({ supply, divisibility, symbol }: Etching, mint: MintNow | und
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
-    // A symbol may be any character, even one that reverses the text direction, so `bdi` isolates it.
-    el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
+    el('h2', { id: 'supply-title' }, 'Supply'),
     created === undefined ? undefined : el('div', { class: 'supply' }, bar('etching', 'mint', 'left'), bar('burn')),
     el(
       'table',

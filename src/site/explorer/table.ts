@@ -111,7 +111,7 @@ export function addressActivityTable(list: ListWindow<Activity>): HTMLElement {
   return noted(tableOf('records activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, groups), list, groups.flat(), note);
 }
 
-const JOINED = 'a send or mint and its receive are one';
+const JOINED = 'a row has both sides of a transfer or a mint';
 
 /** Adds a note to a table that has more or fewer rows than records, because page sizes and totals count records. */
 function noted(

@@ -19,7 +19,7 @@ export async function unknownRune(id: string, { find, names: { freeNames }, mani
     nodes: [
       el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'No such rune')),
       el('p', {}, 'This mirror has no rune ', el('code', { class: 'whole' }, id), '.'),
-      el('p', { class: 'quiet' }, `It has the blocks with activity at ${formatHeights(manifest.heights)}.`),
+      el('p', { class: 'quiet' }, `It knows blocks ${formatHeights(manifest.heights)}.`),
       ...(shown.length === 0 ? [] : [el('h2', {}, 'Similar names'), el('ul', { class: 'links' }, ...shown)]),
       lettersOf(id) === undefined ? undefined : el('p', {}, linkTo(runesWith(id), `Runes with ${id} in their names`)),
       el('p', {}, linkTo(runesWith(''), 'All runes')),
