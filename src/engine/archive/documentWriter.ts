@@ -184,9 +184,12 @@ export interface StoredLine {
   readonly bytes: string;
 }
 
-/** A gzip member of a file. `from` is a lower bound of its keys, and `lines` reads its documents. */
+/** A gzip member of a file. `from` is a lower bound of its keys. */
 interface Member {
   readonly from: string;
+  /** Reads the text. */
+  readonly content: () => Buffer;
+  /** Reads all documents, and checks their order. */
   readonly lines: () => readonly StoredLine[];
 }
 
@@ -208,12 +211,15 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
   if (members === undefined) throw wrong(file, 'has a damaged directory of documents');
   return members.map(({ from, offset, length }, i) => {
     const next = members[i + 1]?.from ?? files[at + 1]?.from;
+    const content = () => {
+      const bytes = orUndefined(() => inflateBytes(read(offset, length)));
+      if (bytes === undefined) throw wrong(file, 'is damaged');
+      return bytes;
+    };
     const lines = () => {
-      const content = orUndefined(() => inflateBytes(read(offset, length)));
-      if (content === undefined) throw wrong(file, 'is damaged');
       // Latin-1 makes each byte a character. This decodes keys correctly, because they are ASCII. Callers decode the
       // values that they need.
-      const text = content.toString('latin1');
+      const text = content().toString('latin1');
       const found: StoredLine[] = [];
       for (let start = 0; start < text.length; ) {
         const end = positionOf('\n', text, start);
@@ -226,7 +232,7 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
       }
       return found;
     };
-    return { from, lines };
+    return { from, content, lines };
   });
 }
 
@@ -265,7 +271,7 @@ export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel)
   }
 }
 
-/** Range of keys, from `from` (inclusive) to `end` (exclusive). */
+/** Range of keys, from `from` (inclusive) to `end` (exclusive). `end` begins with `from`, so all keys of the range do. */
 export interface KeyRange {
   readonly from: string;
   readonly end: string;
@@ -289,7 +295,7 @@ export async function* findRanges(
 ): AsyncGenerator<StoredDocument> {
   let opened: { readonly file: DocumentFile; readonly content: StoredFile } | undefined;
   let members: readonly Member[] = [];
-  let last: { readonly member: Member; readonly lines: readonly StoredLine[] } | undefined;
+  let last: { readonly member: Member; readonly content: Buffer } | undefined;
   try {
     for await (const range of ranges) {
       for (const file of itemsIn(level.files, fromOf, range)) {
@@ -300,13 +306,27 @@ export async function* findRanges(
           members = membersOf(level, level.files.indexOf(file), content.read);
         }
         for (const member of itemsIn(members, fromOf, range)) {
-          if (last?.member !== member) last = { member, lines: member.lines() };
-          for (const line of itemsIn(last.lines, ({ key }) => key, range)) if (line.key >= range.from) yield documentOf(line);
+          if (last?.member !== member) last = { member, content: member.content() };
+          for (const line of linesIn(last.content, range)) yield documentOf(line);
         }
       }
     }
   } finally {
     opened?.content.close();
+  }
+}
+
+/** Yields the lines of a member whose keys are in a range. Decodes no others, because a member has a hundred lines. */
+function* linesIn(content: Buffer, { from, end }: KeyRange): Generator<StoredLine> {
+  const isFirst = content.toString('latin1', 0, from.length) === from;
+  let start = isFirst ? 0 : content.indexOf(`\n${from}`, 0, 'latin1') + 1;
+  while (start < content.length && (start > 0 || isFirst)) {
+    const next = content.indexOf(LINE_FEED, start);
+    const line = content.toString('latin1', start, next < 0 ? content.length : next);
+    const key = line.slice(0, positionOf('\t', line, 0));
+    if (key >= end) return;
+    yield { key, bytes: line.slice(key.length) };
+    start = next < 0 ? content.length : next + 1;
   }
 }
 
