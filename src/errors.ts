@@ -2,7 +2,7 @@
 export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
 export type Exit = keyof typeof EXIT;
 
-/** Meanings of the exit codes in `--help`. docs/commands.md lists them too. */
+/** Meanings of the exit codes in `--help`. docs/run-a-mirror.md lists them too. */
 export const EXIT_MEANINGS: Readonly<Record<Exit, string>> = {
   done: 'done',
   usage: 'invalid command line',

@@ -86,6 +86,6 @@ function oppositeOf(name: string, flags: readonly Flag[]): string | undefined {
 
 /** Returns the flags of a command, with values from the settings for flags that are not given. */
 export function withSettings(flags: Flags, command: Command, settings: Settings): Flags {
-  const isGiven = (name: string) => flags.has(name) || flags.has(oppositeOf(name, command.flags) ?? name);
-  return flags.with(new Map([...settings].filter(([name]) => !isGiven(name))));
+  const isOff = (name: string) => flags.has(oppositeOf(name, command.flags) ?? '');
+  return flags.with(new Map([...settings].filter(([name]) => !isOff(name))));
 }

@@ -1,5 +1,5 @@
 /**
- * The root of an archive, which names all other files. docs/archive.md describes the format.
+ * The root of an archive, which names all other files. docs/files.md describes the format.
  *
  * Every file is named by its content and never changes. The manifest names the root, and the root names the files of
  * segments, tables and documents. So all files that a reader finds from a root belong to the same build, even while the

@@ -14,7 +14,7 @@
  * address. If the document would have more than a page of entries, the level has the complete list of the rune instead.
  * But builds write the newest two levels again every few blocks. So if a rune's list was already long in the levels
  * below, the rune's document in these two levels has only a mark, `null`. Answers then give the list as it was after an
- * older block (docs/archive.md).
+ * older block (docs/files.md).
  *
  * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own
  * document has the length of the list and the first entry of each page. Its pages are documents of their own. A reader

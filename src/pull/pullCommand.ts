@@ -53,7 +53,7 @@ export const PULL_COMMAND: Command = {
     { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
   ],
   positionals: { name: 'arguments for the build', least: 0 },
-  exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed', 'interrupted'],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
 /** Maximum of --confirmations, each with 100 KB of memory or a file. No reorganisation was ever deeper than a hundred blocks. */

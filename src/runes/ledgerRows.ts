@@ -61,7 +61,7 @@ export interface Event {
   readonly amount?: bigint;
 }
 
-/** Maximum number of rows of a transaction. A transaction that needs more gets sums instead (docs/rows.md). */
+/** Maximum number of rows of a transaction. A transaction that needs more gets sums instead (docs/files.md). */
 const MAX_ROWS = 10_000;
 
 /** Receives the events of one transaction. Also returns the addresses that these events need. */

@@ -70,7 +70,11 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
     { name: 'pull', line: command('pull', '--log', isJson ? 'json' : 'text') },
     {
       name: 'build',
-      line: command('build', ...[pulled, ...(build.get('input') ?? [])].map((one) => `--input=${one}`), '--log', isJson ? 'json' : 'text'),
+      line: [
+        ...command('build', '--log', isJson ? 'json' : 'text'),
+        `--input=${pulled}`,
+        ...(build.get('input') ?? []).map((one) => `--input=${one}`),
+      ],
     },
   ];
   const uploads = upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, out] }];

@@ -2,7 +2,7 @@
  * Verifies that records add up. In rows from a node, every transaction conserves every rune, no address sends more than
  * it received, and what an address did not send is in its unspent outputs. A record with a wrong sender is found only by
  * the check of addresses, because the sums of its transaction are right. Records of other sources have known faults
- * (docs/rows.md), so their runes cause no finding.
+ * (docs/files.md), so their runes cause no finding.
  */
 import { isWithin } from '../duckdb/blockRanges.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';

@@ -64,7 +64,7 @@ async function verifyFolder(dir: string, keys: readonly NoteKey[], flags: Flags,
   if (unbalanced.length > 0) {
     const named = unbalanced.slice(0, 3).map(({ rune, address }) => `${rune} (${address})`);
     log.notice(
-      `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The mirror has the records of the input unchanged, so the cause is in the input; see docs/rows.md`,
+      `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The mirror has the records of the input unchanged, so the cause is in the input; see docs/files.md`,
     );
   }
   return { name: dir, manifest, blocks, ...filesIn(dir) };

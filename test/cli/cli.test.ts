@@ -1,6 +1,5 @@
 /**
- * Tests the commands as a user sees them: flags, output, exit codes and signals. Also checks that the documents name
- * every flag.
+ * Tests the commands as a user sees them: flags, output, exit codes and signals. Also checks that help names every flag.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -256,7 +255,7 @@ describe('npm start', () => {
 });
 
 describe('help and documents', () => {
-  const page = readFileSync(join(ROOT, 'docs/commands.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs/run-a-mirror.md'), 'utf8');
   const commands = [
     ['build', BUILD_COMMAND],
     ['serve', SERVE_COMMAND],
@@ -338,7 +337,7 @@ describe('help and documents', () => {
     }
   });
 
-  it('docs/commands.md names every exit code and its meaning', () => {
+  it('docs/run-a-mirror.md names every exit code and its meaning', () => {
     for (const exit of Object.keys(EXIT) as Exit[]) expect(page).toContain(`\n- ${EXIT[exit]}: ${EXIT_MEANINGS[exit]}\n`);
   });
 });

@@ -1,6 +1,6 @@
 /**
  * Tests that layout `archive` answers every request like layout `files`, with few reads, and that its files have the
- * format of docs/archive.md.
+ * format of docs/files.md.
  */
 
 import { readFileSync } from 'node:fs';
@@ -155,7 +155,7 @@ describe('a request', () => {
 });
 
 describe('an archive', () => {
-  it.each(['small', 'ranges'] as const)('%s matches docs/archive.md, as read by code that shares nothing with this program', (name) => {
+  it.each(['small', 'ranges'] as const)('%s matches docs/files.md, as read by code that shares nothing with this program', (name) => {
     const { root, blocks, levels } = readArchive(at(name));
     const manifest = JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')) as Record<string, number>;
     expect([root.pageSize, root.objectSize]).toEqual([20, BUILDS[name].objectSize]);

@@ -349,7 +349,7 @@ describe('keys', () => {
     expect(keyOfAddress('\ud800')).toBeUndefined();
   });
 
-  it('of pages are those of docs/archive.md', () => expect(pageKey('00000003', 12)).toBe('00000003 00000012'));
+  it('of pages are those of docs/files.md', () => expect(pageKey('00000003', 12)).toBe('00000003 00000012'));
 
   it('are stored as the shortest prefix that sorts after the previous key', () => {
     fc.assert(

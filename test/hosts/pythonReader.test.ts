@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
-import { readPage } from '../support/pages.ts';
+import { blockBelow } from '../support/pages.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
 const run = promisify(execFile);
@@ -55,8 +55,8 @@ it('finds transactions', async () => {
   expect(await recordsOf('transaction', '9'.repeat(64))).toEqual([]);
 });
 
-it('prints the names of all runes with the program in docs/bulk.md', async () => {
-  const [, program = ''] = /^```python\n(.*?)^```$/ms.exec(readPage('docs/bulk.md')) ?? [];
+it('prints the names of all runes with the program in docs/files.md', async () => {
+  const program = blockBelow('docs/files.md', 'Names of all runes', 'python');
   const { stdout } = await run('python3', ['-c', program, `http://127.0.0.1:${host.port}`]);
   const { body } = await host.send('GET', '/runes/v1/etchings?limit=60');
   const { results } = JSON.parse(body) as {

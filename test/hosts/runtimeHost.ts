@@ -1,6 +1,6 @@
 /**
- * Runs the local server in Deno and Bun, with the exact commands of hosting/own-server/README.md. The package in this
- * folder has both programs.
+ * Runs the local server in Deno and Bun, with the exact commands of hosting/README.md. The package in this folder has
+ * both programs.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { ROOT, saidBy } from '../support/cli.ts';
 import { type LocalHost, sendTo } from '../support/server.ts';
 
 const PACKAGES = join(ROOT, 'test/hosts/node_modules');
-const README = join(ROOT, 'hosting/own-server/README.md');
+const README = join(ROOT, 'hosting/README.md');
 
 export const RUNTIMES = ['deno', 'bun'] as const;
 export type Runtime = (typeof RUNTIMES)[number];

@@ -1,7 +1,7 @@
 /**
- * Runs `update` as the workflow of GitHub Actions and the script for cron in docs/ci.md do, with the real rclone. Blocks
- * come from a mirror on this machine, and files go to an S3 server on this machine. Also builds as Netlify does.
- * test/project/workflow.test.ts checks the text of the workflow.
+ * Runs `update` as the workflow of GitHub Actions and the script for cron in docs/run-a-mirror.md do, with the real
+ * rclone. Blocks come from a mirror on this machine, and files go to an S3 server on this machine. Also builds as Netlify
+ * does. test/project/workflow.test.ts checks the text of the workflow.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/b
 import { type Finished, finished, ROOT, RUNNER, runProcess } from '../support/cli.ts';
 import type { FakeBlock } from '../support/fakeNode.ts';
 import { writeChain } from '../support/nodeRows.ts';
+import { blockBelow } from '../support/pages.ts';
 import { extended } from '../support/runeChains.ts';
 import { integersFor } from '../support/seed.ts';
 import { type Listening, listening } from '../support/server.ts';
@@ -125,9 +126,8 @@ it('fills an empty bucket, sends new and replaced blocks, and leaves the bucket 
   expect(s3.requests).toEqual([]);
 });
 
-it('is run by the script for cron in docs/ci.md, of which a second run that starts meanwhile does nothing', async () => {
-  const [, documented = ''] = /```sh\n(#!\/bin\/sh\n[\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/ci.md'), 'utf8')) ?? [];
-  const script = documented.replace('/srv/rune-activity-mirror', workspace);
+it('is run by the script for cron in docs/run-a-mirror.md, of which a second run that starts meanwhile does nothing', async () => {
+  const script = blockBelow('docs/run-a-mirror.md', 'With cron', 'sh').replace('/srv/rune-activity-mirror', workspace);
   await source.set(11, 2);
   const runs = await Promise.all([shell(script), shell(script)]);
   expect(
@@ -140,7 +140,7 @@ it('is run by the script for cron in docs/ci.md, of which a second run that star
 
 it.each([
   ['netlify.toml', undefined, 'files', 'hiro'],
-  ['docs/ci.md', '0x', 'archive', 'contract'],
+  ['docs/run-a-mirror.md', '0x', 'archive', 'contract'],
 ])('the build command for Netlify of %s follows the settings: dialect %s, layout %s', async (recipe, dialect, layout, expected) => {
   const [, command = ''] = /^ *command = "(npm run build .*)"$/m.exec(readFileSync(join(ROOT, recipe), 'utf8')) ?? [];
   const folder = temporaryFolder();

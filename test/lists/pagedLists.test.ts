@@ -1,4 +1,4 @@
-/** Tests lists in documents (docs/archive.md): how builds write them, and how readers find entries. */
+/** Tests lists in documents (docs/files.md): how builds write them, and how readers find entries. */
 import { setImmediate } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';

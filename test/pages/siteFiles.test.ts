@@ -71,8 +71,8 @@ describe('every kind of file of a build', () => {
     expect(pathsOf(BUILD_FILES).filter((path) => path !== MARKER_PATH && isJson(path) !== path.endsWith('.json'))).toEqual([]);
   });
 
-  it('is in docs/builds.md, which lists no others', () => {
-    const lines = [...read('docs/builds.md').matchAll(/^ {4}dist\/([^\s,]+(?:, [^\s,]+)*)/gm)];
+  it('is in docs/files.md, which lists no others', () => {
+    const lines = [...read('docs/files.md').matchAll(/^ {4}dist\/([^\s,]+(?:, [^\s,]+)*)/gm)];
     const listed = lines.flatMap(([, paths = '']) => paths.split(', '));
     const isListed = (path: string) => listed.some((one) => one === path || (one.endsWith('/') && path.startsWith(one)));
     expect(pathsOf(BUILD_FILES).filter((path) => !isListed(path))).toEqual([]);

@@ -1,7 +1,5 @@
-/**
- * Tests the documents. Links have targets, and the table of hosts has every recipe.
- */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+/** Tests the links of documents and the files that they name. */
+import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from '../support/cli.ts';
@@ -64,13 +62,4 @@ it('every document is reachable from the README', () => {
     for (const link of linksOf(page)) if (PAGES.includes(targetOf(page, link))) reached.add(targetOf(page, link));
   }
   expect(PAGES.filter((page) => !reached.has(page))).toEqual([]);
-});
-
-it('hosting/README.md has every recipe in its table', () => {
-  const folders = readdirSync(join(ROOT, 'hosting')).filter((name) => statSync(join(ROOT, 'hosting', name)).isDirectory());
-  expect(folders.length).toBeGreaterThan(3);
-  const rows = read('hosting/README.md')
-    .split('\n')
-    .filter((line) => line.startsWith('| ['));
-  expect(folders.filter((name) => !rows.join('\n').includes(`(${name}/README.md)`))).toEqual([]);
 });

@@ -1,10 +1,9 @@
-/** Tests that the documents agree with the program about flags, settings and messages. */
+/** Tests that the documents agree with the program about settings and messages. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesBelow } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
-import { withFlags } from '../support/flagTables.ts';
 import { PAGES, readPage } from '../support/pages.ts';
 
 const ALL_PAGES = PAGES.filter((page) => page !== 'CHANGELOG.md')
@@ -16,10 +15,6 @@ const CODE = ['src', 'scripts']
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 describe('the documents name', () => {
-  it('every flag as its command does; npm run docs writes them anew', () => {
-    expect(readPage('docs/commands.md')).toBe(withFlags(readPage('docs/commands.md')));
-  });
-
   it('every variable of the environment that the program reads', () => {
     const names = CODE.flatMap((path) => {
       const text = read(path);
@@ -36,13 +31,13 @@ describe('the documents name', () => {
     const [, settings = ''] = /interface Settings \{([^}]*)\}/.exec(read('src/serve/cloudflare/origins.ts')) ?? [];
     const names = [...settings.matchAll(/readonly (\w+)\?/g)].map(([, name = '']) => name);
     expect(names.length).toBe(5);
-    expect(names.filter((name) => !readPage('hosting/cloudflare/README.md').includes(`\`${name}\``))).toEqual([]);
+    expect(names.filter((name) => !readPage('hosting/README.md').includes(`\`${name}\``))).toEqual([]);
   });
 
   it('every setting of the upload', () => {
     const names = [...read('hosting/upload.sh').matchAll(/\$\{([A-Z_]+):-/g)].map(([, name = '']) => name);
     expect(names).toContain('RCLONE_TRANSFERS');
-    expect(names.filter((name) => !new RegExp(`\`${name}[\`=]`).test(readPage('hosting/object-storage.md')))).toEqual([]);
+    expect(names.filter((name) => !new RegExp(`\`${name}[\`=]`).test(readPage('hosting/README.md')))).toEqual([]);
   });
 });
 
@@ -53,9 +48,10 @@ const withoutValues = (text: string): string =>
     .replace(/\\(['"])/g, '$1')
     .replace(/…(?:…)+/g, '…');
 
-describe('docs/troubleshooting.md', () => {
+describe('"Troubleshooting" of docs/run-a-mirror.md', () => {
   // Returns the code before the first colon of each entry. Colons within code are skipped.
-  const quoted = readPage('docs/troubleshooting.md')
+  const [, section = ''] = /^## Troubleshooting\n([\s\S]*?)(?=^## |(?![\s\S]))/m.exec(readPage('docs/run-a-mirror.md')) ?? [];
+  const quoted = section
     .replace(/\n {2}/g, ' ')
     .split('\n')
     .filter((line) => line.startsWith('- '))

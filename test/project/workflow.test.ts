@@ -11,7 +11,7 @@ import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
 import { ROOT } from '../support/cli.ts';
 
 const text = readFileSync(join(ROOT, '.github/workflows/mirror.yml'), 'utf8');
-const documentation = readFileSync(join(ROOT, 'docs/ci.md'), 'utf8');
+const documentation = readFileSync(join(ROOT, 'docs/run-a-mirror.md'), 'utf8');
 
 const values = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
 const step = z.strictObject({

@@ -1,6 +1,6 @@
 /**
  * Tests Parquet files over HTTP: range requests are answered according to RFC 9110, and a Parquet reader works as
- * docs/bulk.md describes.
+ * docs/files.md describes.
  */
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
@@ -17,6 +17,7 @@ import { filesBelow, rowsOf, temporaryFolder, testBuild } from '../support/build
 import { Mirror } from '../support/bundledClient.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
+import { blockBelow } from '../support/pages.ts';
 import { checkRanges, rowsFile } from '../support/ranges.ts';
 import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, listening, startServer } from '../support/server.ts';
@@ -116,13 +117,11 @@ describe('a Range header', () => {
   });
 });
 
-describe('docs/bulk.md', () => {
-  const examples = [...readFileSync(join(ROOT, 'docs/bulk.md'), 'utf8').matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');
-
+describe('docs/files.md', () => {
   it('has an example that reads only a few columns of one block over HTTP', async () => {
-    expect(examples.length).toBe(1);
+    const example = blockBelow('docs/files.md', 'Rows', 'js');
     const ranges: string[] = [];
-    // Writes the example of docs/bulk.md below the project's node_modules, so that its imports find the packages.
+    // Writes the example of docs/files.md below the project's node_modules, so that its imports find the packages.
     const file = join(ROOT, `node_modules/.bulk-example-${process.pid}.mjs`);
     // Records the requests of the reader, and forwards them to the server.
     const watcher = createServer((incoming, response) => {
@@ -138,7 +137,7 @@ describe('docs/bulk.md', () => {
     });
     const { url: origin, close } = await listening(watcher);
     try {
-      const script = `${(examples[0] ?? '').replace('https://host', origin).replace('= 840000;', '= 2000001;')}\nexport { named };`;
+      const script = `${example.replace('https://host', origin).replace('= 840000;', '= 2000001;')}\nexport { named };`;
       expect(script).toContain(origin);
       expect(script).toContain('2000001');
       writeFileSync(file, script);
@@ -161,9 +160,7 @@ describe('docs/bulk.md', () => {
   });
 
   it('has SQL that joins rows and runes', async () => {
-    const [sql = ''] = [...readFileSync(join(ROOT, 'docs/bulk.md'), 'utf8').matchAll(/```sql\n([\s\S]*?)```/g)].map(
-      (match) => match[1] ?? '',
-    );
+    const sql = blockBelow('docs/files.md', 'Rows', 'sql');
     const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: temporaryFolder() });
     const statements = sql.replace('https://host/', `${dist}/`).replace('840000 AND 840099', '2000001 AND 2000001').split(';');
     const query = statements.splice(-2, 1)[0] ?? '';

@@ -1,4 +1,4 @@
-/** Runs the program in docs/wallets.md, unchanged, with two signed mirrors and an Esplora server. */
+/** Runs the wallet's program in docs/client.md, unchanged, with two signed mirrors and an Esplora server. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { temporaryFolder, testBuild } from '../support/build.ts';
 import { KEY, STRANGER, signedFiles } from '../support/lyingHost.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { grown, modelOf, outputsMade } from '../support/outputStates.ts';
-import { readPage } from '../support/pages.ts';
+import { blockBelow } from '../support/pages.ts';
 import { memoryOf } from '../support/runeChains.ts';
 import { integersFor } from '../support/seed.ts';
 import { listening, startServer } from '../support/server.ts';
@@ -46,7 +46,7 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
     mkdirSync(client, { recursive: true });
     for (const name of ['client.js', 'lists.js', 'proofs.js']) cpSync(join(work, 'one', name), join(client, name));
     writeFileSync(join(client, 'package.json'), '{"type":"module","exports":"./client.js"}');
-    const [, program = ''] = /^```js\n(.*?)^```$/ms.exec(readPage('docs/wallets.md')) ?? [];
+    const program = blockBelow('docs/client.md', 'Choosing inputs', 'js');
     const replaced = [
       ['https://mirror.example.org', `${hosts[0]?.url}`],
       ['https://runes.example.com', `${hosts[1]?.url}`],

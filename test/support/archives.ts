@@ -1,4 +1,4 @@
-/** Reads files of archives for the page map (src/pages), and has an independent reader that follows docs/archive.md. */
+/** Reads files of archives for the page map (src/pages), and has an independent reader that follows docs/files.md. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';

@@ -30,6 +30,14 @@ const BLOCK = /^([ ]*)```(.*)\n([\s\S]*?)^[ ]*```$/gm;
 export const codeBlocksOf = (page: string): CodeBlock[] =>
   [...readPage(page).matchAll(BLOCK)].map(([, , label = '', text = '']) => ({ page, label, text }));
 
+/** Returns the first code block with this label below this heading. Throws an Error if there is none. */
+export function blockBelow(page: string, heading: string, label: string): string {
+  const [, below] = readPage(page).split(new RegExp(`^#+ ${heading}$`, 'm'));
+  const block = [...(below ?? '').matchAll(BLOCK)].find(([, , found]) => found === label);
+  if (block === undefined) throw new Error(`${page} has no block with the label ${label} below ${heading}`);
+  return block[3] ?? '';
+}
+
 /** Returns a page without its code blocks. */
 export const withoutBlocks = (page: string): string => readPage(page).replace(BLOCK, '');
 

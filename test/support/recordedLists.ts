@@ -1,7 +1,7 @@
 /**
  * Recorded exchanges with Hiro's server about etchings, balances, holders and activity. `differences.ndjson.gz` has the
- * answers of a mirror that differ from the recorded ones, each with the rules of docs/api.md and docs/migrating.md that
- * make it differ. Models that shared no code with the program computed the first version of these files.
+ * answers of a mirror that differ from the recorded ones, each with the rules of docs/api.md that make it differ. Models
+ * that shared no code with the program computed the first version of these files.
  *
  * After an intended change, `UPDATE_GOLDEN=1 RULE='reason of the change'` writes the answers that the tests get.
  */

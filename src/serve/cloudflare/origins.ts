@@ -3,7 +3,7 @@ import { rangeHeaders } from '../archiveParts.ts';
 import type { FetchFile } from '../fetchHost.ts';
 import { contentRange, isReadByRanges, satisfy, type WantedRange, wantedRange } from '../http/ranges.ts';
 
-/** Variables, secrets and bindings of the worker. `hosting/cloudflare/README.md` explains them. */
+/** Variables, secrets and bindings of the worker. `hosting/README.md` explains them. */
 export interface Settings {
   readonly ASSETS?: Assets;
   readonly BUCKET?: Bucket;

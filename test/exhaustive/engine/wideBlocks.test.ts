@@ -22,7 +22,7 @@ import { messageScript, type Transaction, taproot } from '../../support/runeBloc
 
 /** Number of inputs of 167 weight units that fit into a block. */
 const INPUTS = 23_900;
-/** Maximum number of rows of a transaction. A transaction that needs more rows gets sums instead (docs/rows.md). */
+/** Maximum number of rows of a transaction. A transaction that needs more rows gets sums instead (docs/files.md). */
 const MOST_ROWS = 10_000;
 const OUTPUTS = Number(env['OUTPUTS'] ?? 8_000);
 const RECORDS = Number(env['RECORDS'] ?? 16_000);

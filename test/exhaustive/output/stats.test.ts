@@ -164,10 +164,10 @@ async function built(records: readonly unknown[], options: Partial<TestBuild> = 
 
 const rune = (id: string, name = `RUNE${id}`) => ({ id, number: 1, name, spaced_name: name });
 
-it('docs/stats.md shows values of the sample', async () => {
+it('docs/files.md shows values of the sample', async () => {
   const out = join(temporaryFolder(), 'out');
   await testBuild(out, { inputs: [join(ROOT, 'sample')] });
-  const page = readFileSync(join(ROOT, 'docs/stats.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs/files.md'), 'utf8');
   expect(page).toContain(readFileSync(join(out, 'runes/v1/stats/840000.json'), 'utf8'));
   const { activity, runes, ...totals } = statsOf(out);
   const spelled = (value: object) => JSON.stringify(value).slice(1, -1);

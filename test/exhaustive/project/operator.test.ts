@@ -1,4 +1,4 @@
-/** Follows the steps for operators in README.md and docs/quickstart.md, with each kind of source. */
+/** Follows the steps for operators in README.md and docs/run-a-mirror.md, with each kind of source. */
 import { createWriteStream, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -9,18 +9,18 @@ import { CONFORMANCE, CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../
 import { run, runProcess } from '../../support/cli.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { writeChain } from '../../support/nodeRows.ts';
-import { codeBlocksOf, readPage } from '../../support/pages.ts';
+import { blockBelow, codeBlocksOf, readPage } from '../../support/pages.ts';
 import { copyIn, SCHEMA, startPostgres } from '../../support/postgres.ts';
 import { extended } from '../../support/runeChains.ts';
 import { integersFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
 
-/** Returns the npm scripts that the shell blocks of a page call, with their arguments. */
-const callsOf = (page: string) =>
-  codeBlocksOf(page)
-    .filter(({ label }) => label === 'sh')
-    .flatMap(({ text }) => [...text.matchAll(/npm run (\w+)(?: -- ([^#&\n]*))?/g)])
-    .map(([, script = '', args = '']) => [script, ...args.trim().split(/ +/).filter(Boolean)]);
+/** Returns the npm scripts that a shell block calls, with their arguments. */
+const callsIn = (text: string) =>
+  [...text.matchAll(/npm run (\w+)(?: -- ([^#&\n]*))?/g)].map(([, script = '', args = '']) => [
+    script,
+    ...args.trim().split(/ +/).filter(Boolean),
+  ]);
 
 const next = integersFor('operator');
 
@@ -44,7 +44,7 @@ const SOURCES = {
 } as const;
 
 it.each(Object.entries(SOURCES))('README.md: a mirror from %s', async (address, start) => {
-  const calls = callsOf('README.md');
+  const calls = codeBlocksOf('README.md').flatMap(({ label, text }) => (label === 'sh' ? callsIn(text) : []));
   const pull = calls.find(([script, ...args]) => script === 'pull' && args.includes(address)) ?? [];
   const builds = calls.filter(([script, ...args]) => script === 'build' && args.includes('input/pulled'));
   expect([pull.length > 2, builds.length, calls.some(([script]) => script === 'verify')]).toEqual([true, 1, true]);
@@ -83,9 +83,9 @@ it('docs/input.md: the tables of a database, copied as psql does', async () => {
   expect(made).toEqual(known);
 });
 
-it('docs/quickstart.md: a window of another mirror', async () => {
+it('docs/run-a-mirror.md: a window of another mirror', async () => {
   const [work, source] = [temporaryFolder(), await SOURCES['https://host']()];
-  const calls = callsOf('docs/quickstart.md');
+  const calls = callsIn(blockBelow('docs/run-a-mirror.md', 'Data in minutes, without a node', 'sh'));
   expect(calls.map(([script]) => script)).toEqual(['pull', 'build', 'verify']);
   try {
     for (const [script = '', ...args] of calls) {

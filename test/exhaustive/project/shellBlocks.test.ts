@@ -1,6 +1,5 @@
 /**
- * Runs the shell blocks of README.md and of the first steps in a fresh copy of the project. Checks the syntax and the flags
- * of all documents.
+ * Runs the shell blocks of README.md in a fresh copy of the project. Checks the syntax and the flags of all documents.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -30,11 +29,6 @@ const PAGES_TO_RUN: Readonly<Record<string, readonly (readonly [text: string, re
   'README.md': [
     ['--from core:http://127.0.0.1:8332      #', 'no such node runs; operator.test.ts runs each line with a node and a mirror'],
     ['--input input/pulled --dialect hiro', 'it builds what the block before pulled; operator.test.ts runs it'],
-    ['npm run lint && npm run typecheck\n', 'the gate runs both on the same files, which takes a minute'],
-  ],
-  'docs/quickstart.md': [
-    ['--blocks -1000..', 'the host does not exist; operator.test.ts runs it'],
-    ['build -- --input input/pulled', 'it builds what the block before pulled; operator.test.ts runs it'],
   ],
 };
 

@@ -22,7 +22,7 @@ import { fetchOver, KEY, readFiles, signedFiles } from '../../support/lyingHost.
 import { writeChain } from '../../support/nodeRows.ts';
 import { grown } from '../../support/outputStates.ts';
 import { check } from '../../support/outputs.ts';
-import { readPage } from '../../support/pages.ts';
+import { blockBelow } from '../../support/pages.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 import { memoryOf } from '../../support/runeChains.ts';
 import { integersFor } from '../../support/seed.ts';
@@ -366,14 +366,14 @@ const withEntries = (out: string, list: string): string =>
     .map((name) => `runes/v1/changes/${name}`)
     .find((path) => read(out, path).includes(`"${list}":["`)) ?? '';
 
-it('the worker of docs/changes.md posts changes, and posts them again if the webhook refused them', async () => {
+it('the worker of docs/client.md posts changes, and posts them again if the webhook refused them', async () => {
   const { longer, one, two } = await twoBuilds();
   const work = temporaryFolder();
   const modules = join(work, 'node_modules/rune-activity-mirror-client');
   mkdirSync(modules, { recursive: true });
   for (const name of ['client.js', 'lists.js']) cpSync(join(one, name), join(modules, name));
   writeFileSync(join(modules, 'package.json'), '{"type":"module","exports":"./client.js"}');
-  const [, , [, program = ''] = []] = [...readPage('docs/changes.md').matchAll(/^```js(?:on)?\n(.*?)^```$/gms)];
+  const program = blockBelow('docs/client.md', 'A webhook', 'js');
   const told = touchedBy(longer).slice(-3);
   const address = told.flatMap(({ addresses }) => addresses)[0] ?? '';
   const text = program.replace(/'bc1pry0[^']*'/, `'${address}'`);

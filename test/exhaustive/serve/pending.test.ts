@@ -3,7 +3,7 @@
  * Esplora server.
  */
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -20,10 +20,10 @@ import { readTransaction } from '../../../src/runes/unconfirmed.ts';
 import { Mirror, type MirrorError, type PendingQuery, type RawTransaction } from '../../../src/serve/client/mirrorClient.ts';
 import { type MirrorReads, pendingRunes } from '../../../src/serve/client/pending.ts';
 import { temporaryFolder } from '../../support/build.ts';
-import { ROOT } from '../../support/cli.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
 import { blockOf, checkMempools, MempoolChain, type RawPending, remembering } from '../../support/mempools.ts';
 import { NO_HEIGHTS } from '../../support/outputStates.ts';
+import { blockBelow } from '../../support/pages.ts';
 import { messageScript, taproot, transactionBytes } from '../../support/runeBlocks.ts';
 import { randomFor } from '../../support/seed.ts';
 import { startServer } from '../../support/server.ts';
@@ -460,8 +460,8 @@ describe('with an Esplora server', () => {
     ]);
   });
 
-  it('the example of docs/pending.md runs', async () => {
-    const [example = ''] = /(?<=```js\n)[^`]*`[\s\S]*?(?=```\n)/.exec(readFileSync(join(ROOT, 'docs/pending.md'), 'utf8')) ?? [];
+  it('the example of docs/client.md runs', async () => {
+    const example = blockBelow('docs/client.md', 'Unconfirmed transactions', 'js');
     const newest = newestOutput();
     const transaction = paying([newest.outpoint], taproot(7));
     const { url } = await esplora([transaction]);
