@@ -115,7 +115,7 @@ describe.each(BUILDS)('from layout %s in dialect %s', (layout) => {
   it('has all runes, newest first', async () => {
     const { lines, about } = await exported(['runes', ...dir]);
     const named = lines.map((line) => line.split(',').slice(0, 4));
-    expect(named).toEqual(MODEL.etchings().map(({ id, number, name, spacedName }) => [id, String(number), name, spacedName]));
+    expect(named).toEqual(MODEL.etchings().map(({ id, number, letters, spacedName }) => [id, String(number), letters, spacedName]));
     expect(about).toMatchObject({ list: 'runes', height: TIP, rows: lines.length });
   });
 

@@ -36,7 +36,9 @@ it.each([
     runes: [] as string[],
   } as const;
   const reads = [1, 2, 3, 4].map(() => reader.read(none).catch(() => 'refused'));
-  // A call starts its process immediately. So all processes that the limit allows exist before the first result.
+  // A call starts its process immediately. So all processes that the limit allows exist before the first result, but a
+  // new one has its command line only when it has begun.
+  await until(() => readers().length >= most);
   expect(readers()).toHaveLength(most);
   expect(await Promise.all(reads)).toEqual(reads.map(() => 'refused'));
   expect(readers()).toHaveLength(most);
