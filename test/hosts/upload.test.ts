@@ -10,6 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
 import { finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { randomFor } from '../support/seed.ts';
@@ -380,9 +381,9 @@ describe('an upload that fails', () => {
   const dist = join(work, 'dist-bad');
   beforeAll(() => build(dist, 'before', 'archive'));
 
-  const failure = async (args: readonly string[], env = {}) => {
+  const failure = async (args: readonly string[], env = {}, expected = 3) => {
     const { code, stderr } = await finished(start(dist, env, [...args]));
-    expect(code).toBe(1);
+    expect([code, stderr]).toEqual([expected, expect.any(String)]);
     return stderr;
   };
 
@@ -413,9 +414,9 @@ describe('an upload that fails', () => {
   });
 
   it('names a missing program or setting', async () => {
-    expect(await failure([])).toContain('usage: hosting/upload.sh REMOTE');
-    expect(await failure(['bucket', dist])).toContain('r2:my-bucket');
-    expect(await failure([REMOTE, join(work, 'none')])).toContain('build not found in');
+    expect(await failure([], {}, 1)).toContain('usage: hosting/upload.sh [--replace] REMOTE');
+    expect(await failure(['bucket', dist], {}, 1)).toContain('r2:my-bucket');
+    expect(await failure([REMOTE, join(work, 'none')], {}, 2)).toContain('build not found in');
     const bin = join(work, 'bin');
     mkdirSync(bin);
     for (const name of ['sh', 'grep', 'cat']) {
@@ -425,13 +426,22 @@ describe('an upload that fails', () => {
     expect(await failure([REMOTE, dist], { PATH: bin })).toContain('rclone is not installed');
   });
 
-  it('does not change a bucket with a build of other options', async () => {
+  it('replaces another mirror in the bucket only if it is told to', async () => {
     await upload(dist);
     for (const other of [{ layout: 'files' }, { dialect: 'hiro' }, { pageSizes: [20, 100] }, { operationPages: false }] as const) {
       const strange = newDist();
       await testBuild(strange, { inputs: [join(work, 'after')], layout: 'archive', ...other });
-      expect(await failure([REMOTE, strange, `${dist}.cache`])).toContain('another layout, dialect, page sizes or pages by operation');
+      expect(await failure([REMOTE, strange, `${dist}.cache`], {}, 2)).toContain(`${REMOTE} has another mirror`);
     }
+    const sample = newDist();
+    await testBuild(sample, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true });
+    expect(await failure([REMOTE, sample], {}, 2)).toContain('or one of both is the sample');
+    expectSame(dist);
+    const { code, stderr } = await finished(start(sample, {}, ['--replace', REMOTE, sample]));
+    expect([code, stderr]).toEqual([0, expect.any(String)]);
+    expectSame(sample);
+    expect(await failure([REMOTE, dist], {}, 2)).toContain(`${REMOTE} has another mirror`);
+    expect((await finished(start(dist, {}, ['--replace', REMOTE, dist]))).code).toBe(0);
     expectSame(dist);
   });
 
@@ -477,7 +487,7 @@ describe('an upload that fails', () => {
       };
       s3.requests.length = 0;
       const { code, stderr } = await finished(start(dist));
-      expect([code, stderr]).toEqual([1, expect.stringContaining('was changed during the upload')]);
+      expect([code, stderr]).toEqual([3, expect.stringContaining('was changed during the upload')]);
       // A new manifest must not come before the files that it names.
       expect(s3.requests.filter((line) => line === `PUT ${MANIFEST}`)).toHaveLength(sent);
     }
