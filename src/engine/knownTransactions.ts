@@ -12,14 +12,14 @@ import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { Archive, type ArchiveFiles } from '../format/archiveReader.ts';
 import { type IdEntry, idKey, KEY_DIGITS, parseIds } from '../format/ids.ts';
-import { headKey, lengthIn } from '../format/pagedList.ts';
+import { lengthIn } from '../format/pagedList.ts';
 import { PartCache } from '../format/partCache.ts';
 import type { InputTransactions, KnownTransaction } from '../input/checkConsistency.ts';
 import type { WorkLimits } from '../limits.ts';
 import { txIdOf } from '../pages/envelope.ts';
 import { firstRecords } from '../pages/windowFromArchive.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { findRanges } from './archive/documentWriter.ts';
+import { findRanges, rangeOf } from './archive/documentWriter.ts';
 import { ChangedArchiveError, type StoredArchive } from './archive/storedArchive.ts';
 
 /**
@@ -85,8 +85,8 @@ async function find(
   return found;
 }
 
-/** Returns the range of the head and the pages of a list (format/pagedList.ts). */
-const ofList = (key: string) => ({ from: `${key} `, end: `${headKey(key)}!` });
+/** Returns the range of the head and the pages of a list (format/pagedList.ts): the head ends with an exclamation mark. */
+const ofList = (key: string) => rangeOf(key, '!!');
 
 const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');
 

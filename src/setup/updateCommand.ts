@@ -77,8 +77,9 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
       ],
     },
   ];
-  const uploads = upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, out] }];
-  if (flags.has('follow')) {
+  const uploads = upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, out, build.get('cache')?.[0] ?? '.cache'] }];
+  // A pull that follows by its settings would not end.
+  if (flags.has('follow') || pull.has('follow')) {
     if (!source.startsWith('core:')) throw new UsageError('--follow needs a node as source, such as core:http://127.0.0.1:8332');
     const metrics = new Metrics(FOLLOWING);
     await metrics.serve(flags, out);

@@ -271,17 +271,20 @@ export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel)
   }
 }
 
-/** Range of keys, from `from` (inclusive) to `end` (exclusive). `end` begins with `from`, so all keys of the range do. */
+/** Range of keys, from `from` (inclusive) to `end` (exclusive). `end` begins with `from`, so all keys of the range do (`rangeOf`). */
 export interface KeyRange {
   readonly from: string;
   readonly end: string;
 }
 
+/** Returns the range of a key and of the keys that continue it with texts below `ending`. */
+export const rangeOf = (key: string, ending: string): KeyRange => ({ from: key, end: `${key}${ending}` });
+
 /** Returns the range that has only `key`, because no key sorts between `key` and `key` followed by a space. */
-export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
+export const onlyKey = (key: string): KeyRange => rangeOf(key, ' ');
 
 /** Returns the range of a key, its pages (`pageKey`) and its pairs (`pairKey`), whose keys continue with a space. */
-export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!` });
+export const withPages = (key: string): KeyRange => rangeOf(key, '!');
 
 /**
  * Yields the documents of a level of the last build whose keys are in `ranges`. The ranges must ascend and not overlap.
