@@ -1,4 +1,4 @@
-/** Makes a scratch folder for each build, inside the cache folder, and removes those that killed builds left. */
+/** Makes scratch folders, and removes those that killed processes left. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -27,9 +27,7 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
   let scratch: string;
   try {
     mkdirSync(folder, { recursive: true });
-    const space = spaceOfIds();
-    scratch = mkdtempSync(join(folder, `${PREFIX}${space}-${process.pid}-`));
-    removeAbandoned(folder, space);
+    scratch = makeScratch(folder, PREFIX);
   } catch (error) {
     throw unusableCache(cache, error);
   }
@@ -41,21 +39,25 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
   }
 }
 
+/** Makes an empty scratch folder in `folder`. Removes those with the same prefix whose processes have ended. */
+export function makeScratch(folder: string, prefix: string): string {
+  const space = spaceOfIds();
+  const scratch = mkdtempSync(join(folder, `${prefix}${space}-${process.pid}-`));
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(prefix)) continue;
+    const [owner, pid] = name.slice(prefix.length).split('-');
+    // In a folder for all users, those of others cannot be removed.
+    if (owner === space ? !isAlive(Number(pid)) : isOld(join(folder, name))) removeIfPossible(join(folder, name));
+  }
+  return scratch;
+}
+
 /** Returns the error for a cache folder in which a file or folder cannot be created, moved or removed. */
 export const unusableCache = (cache: string, error: unknown): BuildError =>
   new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Use another folder with --cache.']);
 
 /** Removes a file or folder, if possible: the next build replaces it, and an error would hide that of the build. */
 export const removeIfPossible = (path: string): void => attempt(() => rmSync(path, { recursive: true, force: true }));
-
-function removeAbandoned(folder: string, here: string): void {
-  for (const name of readdirSync(folder)) {
-    if (!name.startsWith(PREFIX)) continue;
-    const [space, pid] = name.slice(PREFIX.length).split('-');
-    const isAbandoned = space === here ? !isAlive(Number(pid)) : isOld(join(folder, name));
-    if (isAbandoned) rmSync(join(folder, name), { recursive: true, force: true });
-  }
-}
 
 /** True for an old folder, and for a missing folder, which another build has removed meanwhile. */
 const isOld = (path: string): boolean => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > ABANDONED_MS;

@@ -1,9 +1,9 @@
 /** Data that all checks of a verification share. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import type { BlockDigest, envelope, Manifest } from '../contract/schemas.ts';
+import { makeScratch } from '../disk/scratchFolder.ts';
 import { Store } from '../duckdb/store.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import type { ListTables } from '../format/listTables.ts';
@@ -56,7 +56,7 @@ export async function withScratchStore<T>(
   work: (scratch: Pick<Verification, 'store' | 'scratch'>) => Promise<T>,
   isSmall = false,
 ): Promise<T> {
-  const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
+  const scratch = makeScratch(tmpdir(), 'rune-activity-mirror-scratch-');
   let store: Store | undefined;
   try {
     store = await Store.open({ memoryLimit, part: PART, threads: availableParallelism(), scratch });
