@@ -79,7 +79,10 @@ describe.sequential('the package of the program', () => {
       code: 2,
       stderr: expect.stringContaining('Run rune-mirror build first'),
     });
-    expect(await mirror(['upload'])).toMatchObject({ code: 1, stderr: expect.stringContaining('usage: rune-mirror upload [--replace] REMOTE') });
+    expect(await mirror(['upload'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('usage: rune-mirror upload [--replace] REMOTE'),
+    });
     expect(await mirror(['build'])).toMatchObject({ code: 2, stderr: expect.stringContaining('rune-mirror sample') });
   });
 

@@ -8,6 +8,7 @@ import fg from 'fast-glob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BENCH_COMMAND } from '../../../bench/bench.ts';
 import { BENCH_HOSTS_COMMAND } from '../../../bench/hosts.ts';
+import { BENCH_NODE_COMMAND } from '../../../bench/node.ts';
 import { type Command, Flags } from '../../../src/cli/flags.ts';
 import { BUILD_COMMAND } from '../../../src/engine/buildCommand.ts';
 import { EXPORT_COMMAND } from '../../../src/export/exportCommand.ts';
@@ -36,6 +37,7 @@ const PAGES_TO_RUN: Readonly<Record<string, readonly (readonly [text: string, re
 const COMMANDS: Readonly<Record<string, Command>> = {
   bench: BENCH_COMMAND,
   'bench:hosts': BENCH_HOSTS_COMMAND,
+  'bench:node': BENCH_NODE_COMMAND,
   build: BUILD_COMMAND,
   init: INIT_COMMAND,
   keygen: KEYGEN_COMMAND,
