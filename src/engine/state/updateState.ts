@@ -103,11 +103,10 @@ async function updateRuneCounts(changes: string, { runeCounts }: StateTables, st
  * Returns SQL that selects the last block: the state's highest block, or a higher block that was read without records.
  */
 function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
-  const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}, false`;
-  // If both the state and `tip` have a hash for the same height, prefers the state's hash, because it comes from
-  // records.
-  return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash, true AS has_records FROM ${state.blocks} ${read})
-    ORDER BY block_height DESC, has_records DESC LIMIT 1`;
+  // If the state has this height, it has the same hash: input that contradicts its records has no `tip` (input/loadInput.ts).
+  const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}`;
+  return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash FROM ${state.blocks} ${read})
+    ORDER BY block_height DESC LIMIT 1`;
 }
 
 /** Updates the state's tables `files`, `held`, `leftOut`, `readBlocks` and `tip`. Call it after `updateBlocks`. */
