@@ -235,16 +235,20 @@ describe('documents', () => {
       ...LIMITS,
       documentMember: 999,
     });
-    const refused = async (change: (content: Buffer) => Buffer, reason: RegExp, other: DocumentLevel = level) => {
+    const refused = async (change: (content: Buffer) => Buffer, reason: RegExp, other: DocumentLevel = level, looksUp = true) => {
       const names = new Set([...files.keys(), ...other.files.map((one) => one.file)]);
       const stored = storedIn(new Map([...names].map((name) => [name, change(Buffer.from(files.get(name) ?? ''))])));
       expect(() => [...readDocuments(stored, other)]).toThrow(ChangedArchiveError);
       expect(() => [...readDocuments(stored, other)]).toThrow(reason);
+      if (looksUp)
+        await expect(all(findRanges(stored, other, [onlyKey('a'), onlyKey('key 0'), onlyKey('key 99')]))).rejects.toThrow(
+          ChangedArchiveError,
+        );
     };
     const same = (content: Buffer) => content;
     const [first, ...others] = level.files;
     if (first === undefined) throw new Error('the level has a file');
-    await refused((content) => Buffer.concat([content, Buffer.alloc(1)]), /has another size than the root says$/);
+    await refused((content) => Buffer.concat([content, Buffer.alloc(1)]), /has another size than the root says$/, level, false);
     await refused((content) => content.fill(0, content.length - 9), /has a damaged directory of documents$/);
     await refused((content) => content.fill(0, 0, 99), /is damaged$/);
     await refused(same, /has the document key [0-9]+ in a wrong place$/, {

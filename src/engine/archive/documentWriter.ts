@@ -187,10 +187,8 @@ export interface StoredLine {
 /** A gzip member of a file. `from` is a lower bound of its keys. */
 interface Member {
   readonly from: string;
-  /** Reads the text. */
+  /** Reads the text, and checks the order of its documents. */
   readonly content: () => Buffer;
-  /** Reads all documents, and checks their order. */
-  readonly lines: () => readonly StoredLine[];
 }
 
 /** Decodes the values of a line. Copies them, because a slice would keep the complete text of the member in memory. */
@@ -214,32 +212,36 @@ function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, 
     const content = () => {
       const bytes = orUndefined(() => inflateBytes(read(offset, length)));
       if (bytes === undefined) throw wrong(file, 'is damaged');
+      const strange = misplacedIn(bytes, from, next);
+      if (strange !== undefined) throw wrong(file, `has the document ${strange} in a wrong place`);
       return bytes;
     };
-    const lines = () => {
-      // Latin-1 makes each byte a character. This decodes keys correctly, because they are ASCII. Callers decode the
-      // values that they need.
-      const text = content().toString('latin1');
-      const found: StoredLine[] = [];
-      for (let start = 0; start < text.length; ) {
-        const end = positionOf('\n', text, start);
-        const key = text.slice(start, Math.min(positionOf('\t', text, start), end));
-        const last = found.at(-1)?.key;
-        const isPlaced = key >= from && (next === undefined || key < next) && (last === undefined || key > last);
-        if (!isPlaced) throw wrong(file, `has the document ${key} in a wrong place`);
-        found.push({ key, bytes: text.slice(start + key.length, end) });
-        start = end + 1;
-      }
-      return found;
-    };
-    return { from, content, lines };
+    return { from, content };
   });
 }
 
-/** Returns the position of a character in a text, from `start` on. Returns the length of the text if it has none. */
-function positionOf(character: string, text: string, start: number): number {
-  const position = text.indexOf(character, start);
-  return position < 0 ? text.length : position;
+/**
+ * Returns the first key in a member that is outside of its bounds, or not above the key before it. Undefined without one.
+ * Compares bytes, because a build looks up one of a hundred documents and needs no texts of the others.
+ */
+function misplacedIn(content: Buffer, from: string, next: string | undefined): string | undefined {
+  const keyAt = ([start, end]: readonly [number, number]) => content.toString('latin1', start, end);
+  let before: readonly [number, number] | undefined;
+  for (let start = 0; start < content.length; ) {
+    const end = positionIn(content, LINE_FEED, start);
+    const key = [start, Math.min(positionIn(content, TAB, start), end)] as const;
+    const isAbove = before === undefined ? keyAt(key) >= from : content.compare(content, ...before, ...key) > 0;
+    if (!isAbove) return keyAt(key);
+    before = key;
+    start = end + 1;
+  }
+  return before === undefined || next === undefined || keyAt(before) < next ? undefined : keyAt(before);
+}
+
+/** Returns the position of a byte in a content, from `start` on. Returns the length of the content if it has none. */
+function positionIn(content: Buffer, byte: number, start: number): number {
+  const position = content.indexOf(byte, start);
+  return position < 0 ? content.length : position;
 }
 
 const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
@@ -267,7 +269,8 @@ export function* linesOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel)
   for (const [at, file] of level.files.entries()) {
     const content = old.read(file.file);
     if (content.length !== file.bytes) throw wrong(file, 'has another size than the root says');
-    for (const { lines } of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length))) yield* lines();
+    for (const member of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length)))
+      yield* linesFrom(member.content(), 0);
   }
 }
 
@@ -319,17 +322,27 @@ export async function* findRanges(
   }
 }
 
-/** Yields the lines of a member whose keys are in a range. Decodes no others, because a member has a hundred lines. */
+/** Yields the lines of a member whose keys are in a range. Decodes no others. */
 function* linesIn(content: Buffer, { from, end }: KeyRange): Generator<StoredLine> {
   const isFirst = content.toString('latin1', 0, from.length) === from;
-  let start = isFirst ? 0 : content.indexOf(`\n${from}`, 0, 'latin1') + 1;
-  while (start < content.length && (start > 0 || isFirst)) {
-    const next = content.indexOf(LINE_FEED, start);
-    const line = content.toString('latin1', start, next < 0 ? content.length : next);
-    const key = line.slice(0, positionOf('\t', line, 0));
-    if (key >= end) return;
-    yield { key, bytes: line.slice(key.length) };
-    start = next < 0 ? content.length : next + 1;
+  const start = isFirst ? 0 : content.indexOf(`\n${from}`, 0, 'latin1') + 1;
+  if (start === 0 && !isFirst) return;
+  for (const line of linesFrom(content, start)) {
+    if (line.key >= end) return;
+    yield line;
+  }
+}
+
+/**
+ * Yields the lines of a member from the one that begins at `start`. Latin-1 makes each byte a character. This decodes keys
+ * correctly, because they are ASCII. Callers decode the values that they need.
+ */
+function* linesFrom(content: Buffer, start: number): Generator<StoredLine> {
+  for (let at = start; at < content.length; ) {
+    const end = positionIn(content, LINE_FEED, at);
+    const keyEnd = Math.min(positionIn(content, TAB, at), end);
+    yield { key: content.toString('latin1', at, keyEnd), bytes: content.toString('latin1', keyEnd, end) };
+    at = end + 1;
   }
 }
 
