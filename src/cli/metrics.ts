@@ -38,10 +38,13 @@ export class Metrics {
   /** Returns all values, with those of the build in `out` and its disk as they are now. */
   text(out: string): string {
     const path = join(out, MANIFEST_PATH);
-    const { tip } = attempt(() => JSON.parse(readFileSync(path, 'utf8')) as { readonly tip?: { readonly height: number } }) ?? {};
-    if (tip !== undefined) this.set('rune_mirror_height', tip.height);
-    const changed = attempt(() => statSync(path).mtimeMs);
-    if (changed !== undefined) this.set('rune_mirror_build_timestamp_seconds', changed / 1000);
+    const stats = attempt(() => statSync(path));
+    // Reading a pipe would block until another process writes to it.
+    if (stats?.isFile() === true) {
+      const { tip } = attempt(() => JSON.parse(readFileSync(path, 'utf8')) as { readonly tip?: { readonly height: number } }) ?? {};
+      if (tip !== undefined) this.set('rune_mirror_height', Number(tip.height));
+      this.set('rune_mirror_build_timestamp_seconds', stats.mtimeMs / 1000);
+    }
     const disk = attempt(() => statfsSync(out));
     if (disk !== undefined) this.set('rune_mirror_disk_free_bytes', disk.bavail * disk.bsize);
     this.set('process_resident_memory_bytes', process.memoryUsage.rss());

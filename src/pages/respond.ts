@@ -47,8 +47,8 @@ interface WindowAnswer {
   readonly body: string;
   readonly isSettled: boolean;
   /**
-   * Height of the last block that the list takes into account. Undefined for lists that say so in their body (holders), and
-   * for records of a block or a transaction, which no later block changes.
+   * Height of the last block that the list takes into account; -1 without blocks. Undefined for a list of holders that names
+   * an older block itself, and for records of a block or a transaction, which no later block changes.
    */
   readonly height?: number;
   /** The body as one gzip member, if the build has it. */
@@ -133,7 +133,8 @@ async function answerFurther<File extends OpenFile>(
   if (site.listRoot === undefined) return { kind: 'refusal', status: 501, message: absentPart(part, site) };
   const body = await fromLists(site.listRoot, site, files, cache, (archive, read) => lists(request, site.dialect, archive, read));
   // These answers change with every block, so no CDN may cache them for long.
-  if (typeof body === 'string') return { kind: 'window', body, isSettled: false, ...(part === 'holders' ? {} : { height: site.tip }) };
+  const isOlder = part === 'holders' && typeof body === 'string' && body.startsWith('{"block_height":');
+  if (typeof body === 'string') return { kind: 'window', body, isSettled: false, ...(isOlder ? {} : { height: site.tip }) };
   const message = rune !== undefined && address === undefined ? NO_RUNE : NO_HOLDER;
   return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
 }

@@ -12,6 +12,7 @@ import { METRICS, Metrics } from '../cli/metrics.ts';
 import { STEP_VARIABLE } from '../cli/npm.ts';
 import { readSettings, settingsFileOf } from '../cli/settings.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
+import { printable } from '../duckdb/duckdbErrors.ts';
 import { BUILD_COMMAND } from '../engine/buildCommand.ts';
 import { CliError, EXIT, messageOf, UsageError } from '../errors.ts';
 import { plainCall, program } from '../program.ts';
@@ -77,7 +78,8 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
       ],
     },
   ];
-  const uploads = upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, out, build.get('cache')?.[0] ?? '.cache'] }];
+  const uploads =
+    upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, out, build.get('cache')?.[0] ?? '.cache'] }];
   // A pull that follows by its settings would not end.
   if (flags.has('follow') || pull.has('follow')) {
     if (!source.startsWith('core:')) throw new UsageError('--follow needs a node as source, such as core:http://127.0.0.1:8332');
@@ -112,8 +114,9 @@ interface Lines {
 
 /** Logs the lines of a program that knows no logs. */
 const plainLines = ({ name }: Step, log: Log): Lines => ({
-  out: (line) => log.info(name, line),
-  err: (line) => log.notice(line),
+  // A line may quote the answer of a server, so no control character of it may reach the terminal.
+  out: (line) => log.info(name, printable(line)),
+  err: (line) => log.notice(printable(line)),
 });
 
 /**

@@ -39,9 +39,9 @@ export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, stri
     ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
     : { 'cache-control': CACHE_CONTROL };
 
-/** Returns the headers that say which block is the last that an answer takes into account. None without a height. */
+/** Returns the headers that say which block is the last that an answer takes into account. None without blocks. */
 export const heightHeaders = (height: number | undefined): Readonly<Record<string, string>> =>
-  height === undefined ? {} : { 'x-block-height': String(height), 'access-control-expose-headers': 'etag, x-block-height' };
+  height === undefined || height < 0 ? {} : { 'x-block-height': String(height), 'access-control-expose-headers': 'etag, x-block-height' };
 
 /**
  * Caching headers of files that never change. Proxies must not compress these files, because clients read ranges of the

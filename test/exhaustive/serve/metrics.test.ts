@@ -1,4 +1,6 @@
 /** Tests `--metrics` of the local server: numbers for Prometheus, also of its workers. `update --follow` has its test in setup/settings.test.ts. */
+import { execFileSync } from 'node:child_process';
+import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../../support/build.ts';
@@ -9,10 +11,10 @@ import { sendTo } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
 const dist = join(temporaryFolder(), 'dist');
+const manifest = join(dist, 'runes/v1/manifest.json');
 let tip: number | undefined;
 beforeAll(async () => {
-  const { manifest } = await testBuild(dist, { inputs: [SAMPLE_INPUT] });
-  tip = manifest.tip?.height;
+  tip = (await testBuild(dist, { inputs: [SAMPLE_INPUT] })).manifest.tip?.height;
 });
 
 it.each([1, 2])('%d processes count their answers by status', async (workers) => {
@@ -35,6 +37,11 @@ it.each([1, 2])('%d processes count their answers by status', async (workers) =>
       expect([name, Number(values.get(name)) > 0]).toEqual([name, true]);
     for (const name of values.keys()) expect(text).toMatch(new RegExp(`# TYPE ${name.split('{')[0]} (?:counter|gauge)\n`));
     expect((await ask('GET', '/')).status).toBe(404);
+    // A pipe in place of the manifest must not stop the process.
+    renameSync(manifest, `${manifest}.kept`);
+    execFileSync('mkfifo', [manifest]);
+    expect((await ask('GET', '/metrics')).body).toContain('rune_mirror_requests_total');
+    renameSync(`${manifest}.kept`, manifest);
     const other = await runProcess('serve', ['--dir', dist, '--port', '0', '--metrics', String(metrics)], ROOT);
     expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('choose another with --metrics')]);
     child.kill('SIGTERM');

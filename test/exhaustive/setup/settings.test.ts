@@ -238,16 +238,17 @@ describe('commands', () => {
     async (format, signal) => {
       const metrics = await freePort();
       const { work, node, chain, child, said } = await following('--log', format, '--metrics', String(metrics));
-      const failures = () => said.stderr.match(/upload ended with exit code 3; trying again in \d+ s, or after the next block/g)?.length;
+      const failures = () =>
+        said.stderr.match(/upload ended with exit code 3; trying again in \d+ s, or after the next block/g)?.length ?? 0;
       try {
-        await until(() => failures() === 1, child);
+        await until(() => failures() > 0, child);
         expect(said.stdout).toContain('Following');
         node.replace(chain);
-        await until(() => failures() === 2, child);
-        expect(said.stdout).toContain('2 blocks to 7: ');
+        // On a slow machine, the upload is tried again before the new blocks are built.
+        await until(() => said.stdout.includes('2 blocks to 7: ') && failures() > 1, child);
         const { body } = await sendTo(metrics)('GET', '/metrics');
         expect(body).toContain('rune_mirror_height 7\n');
-        expect(body).toContain('rune_mirror_failures_total{step="upload"} 2\n');
+        expect(body).toMatch(/rune_mirror_failures_total\{step="upload"\} [1-9]\d*\n/);
         expect(body).toMatch(/rune_mirror_step_timestamp_seconds\{step="build"\} \d{10}/);
         expect(body).toMatch(/rune_mirror_pull_peak_memory_bytes \d{8,}\n/);
         child.kill(signal);
