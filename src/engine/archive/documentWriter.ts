@@ -230,7 +230,7 @@ function misplacedIn(content: Buffer, from: string, next: string | undefined): s
   for (let start = 0; start < content.length; ) {
     const end = positionIn(content, LINE_FEED, start);
     const key = [start, Math.min(positionIn(content, TAB, start), end)] as const;
-    const isAbove = before === undefined ? keyAt(key) >= from : content.compare(content, ...before, ...key) > 0;
+    const isAbove = before === undefined ? keyAt(key) >= from : content.compare(content, before[0], before[1], key[0], key[1]) > 0;
     if (!isAbove) return keyAt(key);
     before = key;
     start = end + 1;
