@@ -42,7 +42,7 @@ interface PageAnswer<File extends OpenFile> {
 }
 
 /** A body that is made of texts from files. The host must encode the body in the same way as it decodes files. */
-interface WindowAnswer {
+export interface WindowAnswer {
   readonly kind: 'window';
   readonly body: string;
   readonly isSettled: boolean;

@@ -1,6 +1,6 @@
 /** Tests the headers of files that an operator has added to the output folder. */
 import { expect, it } from 'vitest';
-import { headersOf } from '../../src/serve/local/requestedFiles.ts';
+import { headersOfFile } from '../../src/serve/http/headers.ts';
 
 it.each([
   ['notes.TXT', 'text/plain; charset=utf-8'],
@@ -9,6 +9,6 @@ it.each([
   // `constructor` is a property of every JavaScript object, but not a known file extension.
   ['a.constructor', 'application/octet-stream'],
 ])('%s is sent as %s', (path, type) => {
-  const headers = headersOf(path);
+  const headers = headersOfFile(path);
   expect(headers[headers.indexOf('content-type') + 1]).toBe(type);
 });

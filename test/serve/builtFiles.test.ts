@@ -5,14 +5,14 @@
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { attempt } from '../../src/attempt.ts';
 import { SERVER_LIMITS } from '../../src/limits.ts';
+import { isUnread } from '../../src/serve/http/handler.ts';
 import { BuiltFiles, ForeignFileError } from '../../src/serve/local/builtFiles.ts';
-import { OpenFiles } from '../../src/serve/local/openFiles.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { openSocket, untilClosed } from '../support/raw.ts';
@@ -47,7 +47,7 @@ describe('files in memory', () => {
     expect(await files.open('a.json')).toBe(old);
     writeFileSync(join(dir, 'b.json'), 'new');
     renameSync(join(dir, 'b.json'), join(dir, 'a.json'));
-    expect((await files.open('a.json'))?.bytes?.toString()).toBe('new');
+    expect((await files.open('a.json'))?.bytes?.body.toString()).toBe('new');
   });
 
   it('stay only if their last change is so old that another one would have another time', async () => {
@@ -118,9 +118,9 @@ describe('a large file', () => {
     // content.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
     const etagOf = async (path: string) => {
-      const opened = await (await new BuiltFiles(dir).open(path))?.openLarge();
-      if (opened !== undefined) closeSync(opened.fd);
-      return opened?.etag;
+      const content = await (await new BuiltFiles(dir).open(path))?.open(true);
+      if (content !== undefined && isUnread(content.body)) content.body.close();
+      return content?.etag;
     };
     expect(await etagOf(`archive/${name}.bin`)).toBe(`"${name.slice(0, 32)}"`);
     expect(await etagOf(`${name}.bin`)).not.toBe(`"${name.slice(0, 32)}"`);
@@ -142,16 +142,36 @@ describe('a large file', () => {
   });
 });
 
-it.skipIf(!existsSync('/proc/self/fd'))('an open file is closed after its reads in threads when another one takes its place', async () => {
+describe.skipIf(!existsSync('/proc/self/fd'))('a file of an archive', () => {
   const folder = temporaryFolder();
-  writeFiles(folder, { a: 'a', b: 'b' });
-  const files = new OpenFiles({ ...SERVER_LIMITS, openFiles: 1 });
   const opened = () => readdirSync('/proc/self/fd').map((file) => attempt(() => readlinkSync(`/proc/self/fd/${file}`)));
-  files.open('a', join(folder, 'a'));
-  const reads = [0, 1].map(() => files.readInThread('a', 0, 1));
-  expect((await Promise.all(reads)).map(String)).toEqual(['a', 'a']);
-  expect(opened()).toContain(join(folder, 'a'));
-  files.open('b', join(folder, 'b'));
-  expect(opened()).not.toContain(join(folder, 'a'));
-  files.close();
+  const isOpen = (name: string) => opened().includes(join(folder, name));
+  beforeAll(() => writeFiles(folder, { a: 'a', b: 'b' }));
+
+  it('stays open until another one takes its place', async () => {
+    const files = new BuiltFiles(folder, { ...SERVER_LIMITS, openFiles: 1 });
+    const read = (name: string) => files.read(name, 0, 1).then(String);
+    expect(await Promise.all([read('a'), read('a'), read('a')])).toEqual(['a', 'a', 'a']);
+    expect([isOpen('a'), isOpen('b')]).toEqual([true, false]);
+    expect(await read('b')).toBe('b');
+    expect([isOpen('a'), isOpen('b')]).toEqual([false, true]);
+    files.close();
+    expect(isOpen('b')).toBe(false);
+  });
+
+  it('is read in another thread after slow reads, and closed afterwards', async () => {
+    const files = new BuiltFiles(folder);
+    let now = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 2));
+    for (let i = 0; i < 3; i += 1) expect(String(await files.read('a', 0, 1))).toBe('a');
+    clock.mockRestore();
+    expect(isOpen('a')).toBe(true);
+    files.close();
+    expect(await Promise.all([files.read('a', 0, 1).then(String), files.read('a', 0, 2), files.read('c', 0, 1)])).toEqual([
+      'a',
+      undefined,
+      undefined,
+    ]);
+    expect(isOpen('a')).toBe(false);
+  });
 });

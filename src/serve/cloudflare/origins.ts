@@ -1,7 +1,7 @@
 /** File sources of a worker: its own deployed assets, an R2 bucket, or an HTTP origin. */
 import { rangeHeaders } from '../archiveParts.ts';
 import type { FetchFile } from '../fetchHost.ts';
-import { contentRange, isReadByRanges, satisfy, type WantedRange, wantedRange } from '../http/ranges.ts';
+import { contentRange, isReadByRanges, type Part, satisfy, wantedRange } from '../http/ranges.ts';
 
 /** Variables, secrets and bindings of the worker. `hosting/README.md` explains them. */
 export interface Settings {
@@ -74,16 +74,11 @@ function deployedOrigin(assets: Assets): FetchFile {
     const file = await assets.fetch(new Request(`https://assets.local/${path}`));
     if (!file.ok || !isReadByRanges(path)) return file;
     const bytes = new Uint8Array(await file.arrayBuffer());
-    const etag = file.headers.get('etag');
-    const headers = etag === null ? {} : { etag };
+    const facts = { size: bytes.length, httpEtag: file.headers.get('etag') };
     const wanted = wantedRange(range);
-    const part = wanted === undefined ? { start: 0, end: bytes.length - 1 } : satisfy(wanted, bytes.length);
-    if (part === undefined)
-      return new Response(null, { status: 416, headers: { ...headers, 'content-range': contentRange(bytes.length) } });
-    const body = bytes.subarray(part.start, part.end + 1);
-    const place = { 'content-length': String(body.length), 'content-range': contentRange(bytes.length, part) };
-    if (wanted !== undefined) return new Response(body, { status: 206, headers: { ...headers, ...place } });
-    return new Response(body, { headers: { ...headers, 'content-length': place['content-length'] } });
+    if (wanted === undefined) return sent(200, bytes, facts);
+    const part = satisfy(wanted, bytes.length);
+    return part === undefined ? sent(416, null, facts) : sent(206, bytes.subarray(part.start, part.end + 1), facts, part);
   };
 }
 
@@ -93,54 +88,46 @@ function deployedOrigin(assets: Assets): FetchFile {
  */
 function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   return async (path, range) => {
+    const key = prefix + path;
     const wanted = wantedRange(range);
-    if (wanted?.kind === 'from' && wanted.end !== undefined) {
-      // Readers of layout `archive` send ranges with a start and an end. For these, one request to R2 usually suffices,
-      // without a request for the size.
-      const part = await partAt(bucket, prefix + path, wanted.start, wanted.end);
-      if (part !== undefined) return part;
+    const get = ({ start, end }: Part) => bucket.get(key, { range: { offset: start, length: end - start + 1 } });
+    if (wanted === undefined) {
+      const object = await bucket.get(key);
+      return object === null ? missing() : sent(200, object.body, object);
     }
-    if (wanted !== undefined) return bucketPart(bucket, prefix + path, wanted);
-    const object = await bucket.get(prefix + path);
-    if (object === null) return new Response(null, { status: 404 });
-    return new Response(object.body, { headers: { etag: object.httpEtag, 'content-length': String(object.size) } });
+    if (wanted.kind === 'from' && wanted.end !== undefined) {
+      // Readers of layout `archive` send ranges with a start and an end. For these, one request to R2 usually suffices,
+      // without a request for the size. It does not suffice if the object does not have all of the part.
+      const part = { start: wanted.start, end: wanted.end };
+      const object = await get(part).catch(() => null);
+      if (object !== null && object.size > part.end) return sent(206, object.body, object, part);
+      await object?.body.cancel();
+    }
+    const found = await bucket.head(key);
+    if (found === null) return missing();
+    const part = satisfy(wanted, found.size);
+    if (part === undefined) return sent(416, null, found);
+    const object = await get(part);
+    if (object === null) return missing();
+    // The object may be replaced between the two requests.
+    if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
+    return sent(206, object.body, object, part);
   };
 }
 
-/**
- * Reads a part of an object without knowing the object's size. Undefined if the object does not have all of this part.
- */
-async function partAt(bucket: Bucket, key: string, start: number, end: number): Promise<Response | undefined> {
-  const length = end - start + 1;
-  const object = await bucket.get(key, { range: { offset: start, length } }).catch(() => null);
-  if (object === null) return undefined;
-  if (object.size > end) return partOfObject(object, start, length);
-  await object.body.cancel();
-  return undefined;
-}
+const missing = (): Response => new Response(null, { status: 404 });
 
-function partOfObject(object: BucketObject, start: number, length: number): Response {
-  const headers = {
-    etag: object.httpEtag,
-    'content-length': String(length),
-    'content-range': contentRange(object.size, { start, end: start + length - 1 }),
-  };
-  return new Response(object.body, { status: 206, headers });
-}
-
-/** Reads a part of an object. Requests the object's size first, because the end of the part may depend on it. */
-async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Promise<Response> {
-  const found = await bucket.head(key);
-  if (found === null) return new Response(null, { status: 404 });
-  const part = satisfy(wanted, found.size);
-  if (part === undefined)
-    return new Response(null, { status: 416, headers: { etag: found.httpEtag, 'content-range': contentRange(found.size) } });
-  const length = part.end - part.start + 1;
-  const object = await bucket.get(key, { range: { offset: part.start, length } });
-  if (object === null) return new Response(null, { status: 404 });
-  // The object may be replaced between the two requests.
-  if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
-  return partOfObject(object, part.start, length);
+/** Returns a file, a part of it, or a 416. `size` is the size of the file in bytes. */
+function sent(
+  status: 200 | 206 | 416,
+  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
+  { size, httpEtag }: { readonly size: number; readonly httpEtag: string | null },
+  part?: Part,
+): Response {
+  const headers = new Headers(httpEtag === null ? {} : { etag: httpEtag });
+  if (status !== 416) headers.set('content-length', String(part === undefined ? size : part.end - part.start + 1));
+  if (status !== 200) headers.set('content-range', contentRange(size, part));
+  return new Response(body, { status, headers });
 }
 
 /** True for a variable with a value. The dashboard keeps empty variables, so they count as missing. */

@@ -1,7 +1,13 @@
 /** Range requests (RFC 9110, 14). Parquet readers request the end of a file first, then the columns that they need. */
 
+/** Part of a file, from its first byte to its last byte. */
+export interface Part {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Part of a file in bytes: the last `suffix` bytes, or `start` to `end` inclusive. Without `end`, the rest. */
-export type WantedRange =
+type WantedRange =
   | { readonly kind: 'suffix'; readonly suffix: number }
   | { readonly kind: 'from'; readonly start: number; readonly end: number | undefined };
 
@@ -23,7 +29,7 @@ export function wantedRange(header: string | null | undefined): WantedRange | un
 }
 
 /** Returns the first and last byte of a range in a file of `size` bytes. Undefined if no byte is in the file. */
-export function satisfy(wanted: WantedRange, size: number): { readonly start: number; readonly end: number } | undefined {
+export function satisfy(wanted: WantedRange, size: number): Part | undefined {
   const start = wanted.kind === 'suffix' ? Math.max(size - wanted.suffix, 0) : wanted.start;
   const end = wanted.kind === 'suffix' ? size - 1 : Math.min(wanted.end ?? size - 1, size - 1);
   return start <= end ? { start, end } : undefined;
@@ -33,5 +39,5 @@ export function satisfy(wanted: WantedRange, size: number): { readonly start: nu
  * Returns a Content-Range header. `size` is the size of the file in bytes. Omit `part` if the wanted range is not in
  * the file.
  */
-export const contentRange = (size: number, part?: { readonly start: number; readonly end: number }): string =>
+export const contentRange = (size: number, part?: Part): string =>
   `bytes ${part === undefined ? '*' : `${part.start}-${part.end}`}/${size}`;

@@ -1,17 +1,19 @@
 /** Reads files of a build for the local server, never from outside the build's folder. Caches recent files. */
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, realpathSync, type Stats } from 'node:fs';
-import { lstat, readFile, realpath } from 'node:fs/promises';
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, readSync, realpathSync, type Stats } from 'node:fs';
+import { lstat, open, readFile, realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
+import { pipeline, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { gunzipSync, gzip } from 'node:zlib';
+import { createGzip, gunzipSync, gzip } from 'node:zlib';
 import { isAbsence, messageOf } from '../../errors.ts';
 import { PartCache } from '../../format/partCache.ts';
 import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import type { Files, OpenFile } from '../../pages/fileAccess.ts';
 import { archiveNameOf } from '../../pages/filePaths.ts';
+import type { Content } from '../http/handler.ts';
 import { etagOfDigest } from '../http/headers.ts';
-import { OpenFiles } from './openFiles.ts';
+import { contentRange, satisfy, wantedRange } from '../http/ranges.ts';
 
 /**
  * Bytes that a decompression allocates at once. With the default of 16 KB, zlib would have to join the parts of most
@@ -44,26 +46,46 @@ const READS_AFTER_SLOW_ONES = 100;
 
 const compress = promisify(gzip);
 /** The fastest level: twice as fast as the default, with output about a fifth larger. */
-export const GZIP_LEVEL = 1;
+const GZIP_LEVEL = 1;
 /** The default level, for the few files of the explorer, which visitors wait for. */
 const SITE_GZIP_LEVEL = 6;
 
-export const gzipped = (bytes: Buffer, level = GZIP_LEVEL): Promise<Buffer> => compress(bytes, { level });
+/** A body in memory. Keeps its ETag and its compressed copy for further requests. */
+export class Bytes implements Content<Readable> {
+  #etag: string | undefined;
 
-export const etagOf = (bytes: Buffer): string => etagOfDigest(createHash('sha256').update(bytes).digest('hex'));
+  constructor(
+    readonly body: Buffer,
+    private gzipped?: Uint8Array | Promise<Uint8Array>,
+    private readonly level = GZIP_LEVEL,
+  ) {}
+
+  get size(): number {
+    return this.body.length;
+  }
+
+  get etag(): string {
+    this.#etag ??= etagOfDigest(createHash('sha256').update(this.body).digest('hex'));
+    return this.#etag;
+  }
+
+  gzip(): Uint8Array | Promise<Uint8Array> {
+    this.gzipped ??= compress(this.body, { level: this.level });
+    return this.gzipped;
+  }
+}
 
 /** A regular file in the build's folder. */
 export class BuiltFile implements OpenFile {
   #text: string | undefined;
   #etag: string | undefined;
-  #gzip: Promise<Buffer> | undefined;
 
   constructor(
     /** Path with symbolic links resolved. */
     readonly path: string,
     readonly stats: Stats,
     /** Content of a small file. Undefined for a large file. */
-    readonly bytes: Buffer | undefined,
+    readonly bytes: Bytes | undefined,
   ) {}
 
   /**
@@ -72,47 +94,47 @@ export class BuiltFile implements OpenFile {
    */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFile(this.path, 'latin1');
-    this.#text ??= this.bytes.toString('latin1');
+    this.#text ??= this.bytes.body.toString('latin1');
     return this.#text;
   }
 
-  etag(bytes: Buffer): string {
-    this.#etag ??= etagOf(bytes);
-    return this.#etag;
-  }
-
   /**
-   * Opens a large file, which the caller must close. Size, ETag and content are those of the opened file, even if a
-   * build replaces the file at the path meanwhile.
+   * Opens the file, to be streamed: the complete file, or the part that `range` wants. Size, ETag and content are those of
+   * the opened file, even if a build replaces the file at the path meanwhile. Files that are read by ranges are never
+   * compressed.
    */
-  async openLarge(): Promise<LargeFile> {
+  async open(isReadByRanges: boolean, range?: string): Promise<Content<Readable>> {
     const fd = openSync(this.path, 'r');
+    const close = () => closeSync(fd);
     try {
       const stats = fstatSync(fd);
-      const name = archiveNameOf(this.path);
-      if (name !== undefined) return { fd, size: stats.size, etag: etagOfDigest(name) };
-      if (!isSame(stats, this.stats)) return { fd, size: stats.size, etag: await etagOfOpened(fd, stats.size) };
-      this.#etag ??= await etagOfOpened(fd, stats.size);
-      return { fd, size: stats.size, etag: this.#etag };
+      const etag = await this.#etagOf(fd, stats);
+      const wanted = wantedRange(range);
+      const bytes = wanted === undefined ? { start: 0, end: stats.size - 1 } : satisfy(wanted, stats.size);
+      const part = wanted && { isEmpty: bytes === undefined, place: contentRange(stats.size, bytes) };
+      const stream = () => createReadStream('', { fd, ...bytes });
+      const zipped = () => pipeline(stream(), createGzip({ level: GZIP_LEVEL }), () => undefined);
+      const content = { body: { stream, close }, etag, part, size: bytes === undefined ? 0 : bytes.end - bytes.start + 1 };
+      if (content.size > 0) return isReadByRanges ? content : { ...content, gzip: () => ({ stream: zipped, close }) };
+      // A stream cannot read an empty range.
+      close();
+      return { ...content, body: NOTHING };
     } catch (error) {
-      closeSync(fd);
+      close();
       throw error;
     }
   }
 
-  gzip(bytes: Buffer): Promise<Buffer> {
-    this.#gzip ??= gzipped(bytes, this.path.endsWith('.json') ? GZIP_LEVEL : SITE_GZIP_LEVEL);
-    return this.#gzip;
+  async #etagOf(fd: number, stats: Stats): Promise<string> {
+    const name = archiveNameOf(this.path);
+    if (name !== undefined) return etagOfDigest(name);
+    if (!isSame(stats, this.stats)) return etagOfOpened(fd, stats.size);
+    this.#etag ??= await etagOfOpened(fd, stats.size);
+    return this.#etag;
   }
 }
 
-/** A large file that is being sent. */
-export interface LargeFile {
-  readonly fd: number;
-  /** Size in bytes. */
-  readonly size: number;
-  readonly etag: string;
-}
+const NOTHING = Buffer.alloc(0);
 
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
@@ -124,39 +146,28 @@ async function etagOfOpened(fd: number, size: number): Promise<string> {
 
 /** File access, either synchronous or in other threads. */
 interface Reading {
-  lstat(path: string): Stats | undefined | Promise<Stats | undefined>;
-  /** Returns a path without symbolic links. Undefined if the file, or the target of a link, does not exist. */
-  realpath(path: string): string | undefined | Promise<string | undefined>;
+  lstat(path: string): Stats | undefined | Promise<Stats>;
+  /** Returns a path without symbolic links. */
+  realpath(path: string): string | Promise<string>;
   read(path: string): Buffer | Promise<Buffer>;
 }
 
-/**
- * Returns undefined if the error says that a file is missing, or that a folder of its path is a file. Rethrows other
- * errors.
- */
-function unlessMissing(error: unknown): undefined {
-  if (!isAbsence(error)) throw error;
-}
-
-function orMissing<Found>(find: () => Found): Found | undefined {
-  try {
-    return find();
-  } catch (error) {
-    return unlessMissing(error);
-  }
-}
-
 const AT_ONCE: Reading = {
-  lstat: (path) => orMissing(() => lstatSync(path, { throwIfNoEntry: false })),
-  realpath: (path) => orMissing(() => realpathSync.native(path)),
+  // An error for each missing file would take longer than reading a file.
+  lstat: (path) => lstatSync(path, { throwIfNoEntry: false }),
+  realpath: (path) => realpathSync.native(path),
   read: (path) => readFileSync(path),
 };
+const IN_THREADS: Reading = { lstat: (path) => lstat(path), realpath: (path) => realpath(path), read: (path) => readFile(path) };
 
-const IN_THREADS: Reading = {
-  lstat: (path) => lstat(path).catch(unlessMissing),
-  realpath: (path) => realpath(path).catch(unlessMissing),
-  read: (path) => readFile(path),
-};
+/** Returns undefined if the file, or the target of a link, does not exist, or if a folder of its path is a file. */
+async function orMissing<Found>(find: () => Found | Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!isAbsence(error)) throw error;
+  }
+}
 
 /** Thrown if a path of the build is not a file, or is a link that leads out of the build's folder. */
 export class ForeignFileError extends Error {
@@ -166,8 +177,8 @@ export class ForeignFileError extends Error {
 /** Follows a symbolic link. Undefined if its target does not exist. */
 async function follow(link: string, { lstat, realpath }: Reading): Promise<[real: string, stats: Stats] | undefined> {
   try {
-    const real = await realpath(link);
-    const stats = real === undefined ? undefined : await lstat(real);
+    const real = await orMissing(() => realpath(link));
+    const stats = real === undefined ? undefined : await orMissing(() => lstat(real));
     return real === undefined || stats === undefined ? undefined : [real, stats];
   } catch (error) {
     // The link is circular, or this process may not read its target.
@@ -178,7 +189,8 @@ async function follow(link: string, { lstat, realpath }: Reading): Promise<[real
 export class BuiltFiles implements Files<BuiltFile> {
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
   readonly #cached: PartCache;
-  readonly #opened: OpenFiles;
+  /** Open files of layout `archive`, least recently used first. */
+  readonly #opened = new Map<string, number>();
   #slowReads = 0;
   #readsInThreads = 0;
 
@@ -189,7 +201,6 @@ export class BuiltFiles implements Files<BuiltFile> {
     private readonly now = Date.now,
   ) {
     this.#cached = new PartCache(limits.fileBytes, undefined, 'fileBytes');
-    this.#opened = new OpenFiles(limits);
   }
 
   /**
@@ -203,22 +214,48 @@ export class BuiltFiles implements Files<BuiltFile> {
     return this.#open(path, IN_THREADS);
   }
 
+  /**
+   * Reads a part of a file of layout `archive`. Keeps these files open, because opening a file takes longer than reading a
+   * part of it. This is safe, because they never change.
+   */
   async read(path: string, offset: number, length: number): Promise<Uint8Array | undefined> {
-    if (!this.#opened.has(path)) {
-      const reading = this.#readsInThreads === 0 ? AT_ONCE : IN_THREADS;
-      const found = await this.#locate(path, reading);
-      if (found === undefined) return undefined;
-      await this.#check(path, found[0], found[1], reading);
-      if (!this.#opened.has(path)) this.#opened.open(path, found[0]);
+    const part = Buffer.allocUnsafeSlow(length);
+    if (this.#readsInThreads > 0) {
+      this.#readsInThreads -= 1;
+      const real = await this.#realOf(path, IN_THREADS);
+      return real === undefined ? undefined : readInThread(real, part, offset);
     }
-    if (this.#readsInThreads === 0) return this.#timed(() => this.#opened.readAtOnce(path, offset, length));
-    this.#readsInThreads -= 1;
-    return this.#opened.readInThread(path, offset, length);
+    const real = this.#opened.has(path) ? path : await this.#realOf(path, AT_ONCE);
+    if (real === undefined) return undefined;
+    // Without a pause in between, so that no other request closes the file.
+    const handle = this.#handleOf(path, real);
+    const count = await this.#timed(() => readSync(handle, part, 0, length, offset));
+    return count === length ? part : undefined;
+  }
+
+  async #realOf(path: string, reading: Reading): Promise<string | undefined> {
+    const found = await this.#locate(path, reading);
+    if (found !== undefined) await this.#check(path, found[0], found[1], reading);
+    return found?.[0];
+  }
+
+  /** Returns a file that is open, or opens it, and closes the least recently used files above the limit. */
+  #handleOf(path: string, real: string): number {
+    const handle = this.#opened.get(path) ?? openSync(real, 'r');
+    this.#opened.delete(path);
+    this.#opened.set(path, handle);
+    for (const [oldest, other] of this.#opened) {
+      if (!exceeds(this.limits, 'openFiles', this.#opened.size)) break;
+      this.#opened.delete(oldest);
+      closeSync(other);
+    }
+    return handle;
   }
 
   /** Closes the files of layout `archive`. */
   close(): void {
-    this.#opened.close();
+    for (const handle of this.#opened.values()) closeSync(handle);
+    this.#opened.clear();
   }
 
   async inflate(member: Uint8Array, most: number): Promise<string> {
@@ -233,17 +270,18 @@ export class BuiltFiles implements Files<BuiltFile> {
     if (cached !== undefined && isSame(cached.stats, stats)) return cached;
     this.#cached.forget(path);
     await this.#check(path, real, stats, reading);
-    const isLarge = exceeds(this.limits, 'streamedBytes', stats.size);
-    const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#timed(() => reading.read(real)));
+    const bytes = exceeds(this.limits, 'streamedBytes', stats.size) ? undefined : await this.#timed(() => reading.read(real));
+    const level = real.endsWith('.json') ? GZIP_LEVEL : SITE_GZIP_LEVEL;
+    const file = new BuiltFile(real, stats, bytes && new Bytes(bytes, undefined, level));
     if (this.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS)
-      this.#cached.keep(path, { value: file, bytes: BYTES_PER_ENTRY + COPIES_IN_MEMORY * (file.bytes?.length ?? 0) });
+      this.#cached.keep(path, { value: file, bytes: BYTES_PER_ENTRY + COPIES_IN_MEMORY * (bytes?.length ?? 0) });
     return file;
   }
 
   /** Returns the real path and the stats of a file, following a symbolic link. Undefined if the file does not exist. */
   async #locate(path: string, reading: Reading): Promise<[real: string, stats: Stats] | undefined> {
     const named = `${this.dir}/${path}`;
-    const found = await reading.lstat(named);
+    const found = await orMissing(() => reading.lstat(named));
     return found?.isSymbolicLink() === true ? follow(named, reading) : found && [named, found];
   }
 
@@ -275,14 +313,25 @@ export class BuiltFiles implements Files<BuiltFile> {
     const now = this.now();
     const known = this.#folders.get(folder);
     if (known !== undefined && known.until > now) return known.isInside;
-    const real = await realpath(folder);
+    const real = await orMissing(() => realpath(folder));
     if (real === undefined) return false;
     // The build's folder may be a link that is switched to another build while the server runs.
-    const root = (await realpath(this.dir)) ?? real;
+    const root = (await orMissing(() => realpath(this.dir))) ?? real;
     const isInside = real === root || real.startsWith(root.endsWith(sep) ? root : root + sep);
     if (exceeds(this.limits, 'folders', this.#folders.size + 1)) this.#folders.clear();
     this.#folders.set(folder, { isInside, until: now + FOLDER_MS });
     return isInside;
+  }
+}
+
+/** Reads a part of a file. Undefined if the file is shorter. */
+async function readInThread(path: string, part: Buffer, offset: number): Promise<Buffer | undefined> {
+  const file = await open(path);
+  try {
+    const { bytesRead } = await file.read(part, 0, part.length, offset);
+    return bytesRead === part.length ? part : undefined;
+  } finally {
+    await file.close();
   }
 }
 

@@ -2,15 +2,24 @@
  * Shares the server's time between answers from an archive. Long answers, which read many parts of files, take turns
  * with each other and with new requests, and end if their client disconnects.
  */
-import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { exceeds, type ServerLimits } from '../../limits.ts';
 import type { Files } from '../../pages/fileAccess.ts';
+import type { Asked } from '../http/handler.ts';
 import type { BuiltFile } from './builtFiles.ts';
 
 /** Thrown if the client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
+}
+
+/** A request to the local server. */
+export interface LocalRequest extends Asked {
+  /**
+   * True if the client has disconnected. A client that closed only its sending side may still read. But until the server
+   * sends something, it looks like a disconnected client. So a long answer ends for such a client, too.
+   */
+  hasLeft(isLong: boolean): boolean;
 }
 
 /**
@@ -35,7 +44,7 @@ export class FairFiles implements Files<BuiltFile> {
   constructor(
     private readonly files: Files<BuiltFile>,
     private readonly turns: Turns,
-    private readonly response: ServerResponse,
+    private readonly request: LocalRequest,
     private readonly limits: ServerLimits,
   ) {}
 
@@ -51,23 +60,13 @@ export class FairFiles implements Files<BuiltFile> {
     return this.#inTurn(() => this.files.inflate(member, most));
   }
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#parts += 1;
-    if (!exceeds(this.limits, 'freeParts', this.#parts)) return this.#unlessLeft(false, work);
-    return this.turns.run(() => this.#unlessLeft(true, work));
-  }
-
-  /**
-   * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read. But
-   * until the server sends something, it looks like a disconnected client. So a long answer ends for such a client,
-   * too.
-   */
-  async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
-    const { destroyed, socket } = this.response;
-    if (destroyed || (isLong && socket?.readableEnded === true)) {
-      this.response.destroy();
-      throw new ClientLeftError('the client has left');
-    }
-    return work();
+    const isLong = exceeds(this.limits, 'freeParts', this.#parts);
+    const unlessLeft = async () => {
+      if (this.request.hasLeft(isLong)) throw new ClientLeftError('the client has left');
+      return work();
+    };
+    return isLong ? this.turns.run(unlessLeft) : unlessLeft();
   }
 }

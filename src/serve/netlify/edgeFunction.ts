@@ -3,7 +3,7 @@
  * netlify.toml apply only if the function fails.
  */
 import { rangeHeaders } from '../archiveParts.ts';
-import { FetchMirror, jsonNotFound } from '../fetchHost.ts';
+import { type FetchFile, FetchMirror } from '../fetchHost.ts';
 
 /** `excludedPath` lets the CDN serve JSON files, so that this function does not call itself to read a page. */
 export const config = {
@@ -23,15 +23,12 @@ let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
 export default async function activity(request: Request): Promise<Response> {
   const { origin } = new URL(request.url);
-  if (last?.origin !== origin)
-    last = {
-      origin,
-      mirror: new FetchMirror(
-        (path, range) => fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: rangeHeaders(range) }),
-        Number.POSITIVE_INFINITY,
-      ),
-    };
+  if (last?.origin !== origin) {
+    const fetchFile: FetchFile = (path, range) =>
+      fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: rangeHeaders(range) });
+    last = { origin, mirror: new FetchMirror(fetchFile, Number.POSITIVE_INFINITY, Date.now, () => false) };
+  }
   // Answers 404 itself for a path that is not an API request. The redirect rules would treat such a path with a stray
   // slash as an API request.
-  return (await last.mirror.answer(request)) ?? jsonNotFound(request);
+  return last.mirror.answer(request);
 }

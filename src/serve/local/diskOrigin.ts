@@ -1,0 +1,133 @@
+/** The files of a build in a folder. Every answer is from a single build, also while another build replaces it. */
+import type { Readable } from 'node:stream';
+import { PartCache } from '../../format/partCache.ts';
+import type { ServerLimits } from '../../limits.ts';
+import { answerFromLists } from '../../lists/answers.ts';
+import { MissingFileError } from '../../pages/fileAccess.ts';
+import { isPagePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
+import type { BuiltSite } from '../../pages/mirrorOptions.ts';
+import { type Answer, readFacts, respond, type WindowAnswer } from '../../pages/respond.ts';
+import type { Content, Origin } from '../http/handler.ts';
+import { isReadByRanges } from '../http/ranges.ts';
+import { type BuiltFile, BuiltFiles, Bytes, ForeignFileError } from './builtFiles.ts';
+import { ClientLeftError, FairFiles, type LocalRequest, Turns } from './fairTurns.ts';
+import { WatchedBuild } from './watchedBuild.ts';
+
+/**
+ * Maximum number of attempts per request while a build replaces files. The first attempt may use an outdated manifest.
+ */
+const ATTEMPTS = 4;
+
+/** An answer is stored as text, as bytes and compressed. */
+const COPIES = 3;
+/** Memory overhead of an answer, besides its content. */
+const BYTES_PER_ANSWER = 600;
+
+/** Maximum length of a file name and of a path on common file systems, in bytes. */
+const LONGEST_NAME = 255;
+const LONGEST_PATH = 1024;
+const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
+
+export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
+  readonly #site: WatchedBuild;
+  readonly #files: BuiltFiles;
+  readonly #cache: PartCache;
+  readonly #turns = new Turns();
+  /**
+   * Cached answers from an archive, by build. The answer to a target changes only with the build, and making it takes
+   * longer than sending it.
+   */
+  readonly #answers = new WeakMap<BuiltSite, PartCache>();
+  /** Bytes of answers. Saves encoding and compressing a cached answer again. */
+  readonly #bytes = new WeakMap<WindowAnswer, Bytes>();
+
+  /** Throws an InputError if the folder has no build. `now` is the clock. */
+  constructor(
+    dir: string,
+    readonly compresses: boolean,
+    private readonly limits: ServerLimits,
+    now: () => number,
+  ) {
+    this.#site = new WatchedBuild(dir);
+    this.#files = new BuiltFiles(dir, limits, now);
+    this.#cache = new PartCache(limits.partBytes, new PartCache(limits.pageBytes));
+  }
+
+  /**
+   * Answers from a single build. A build writes its manifest before it removes files of the last build. So if a file is
+   * missing and the manifest is unchanged, the current build does not have the file. Each attempt uses the last known
+   * manifest, and checks only afterwards whether the manifest is still current. Rejects with a MissingFileError if all
+   * attempts fail.
+   */
+  async read(request: LocalRequest): Promise<Answer<BuiltFile>> {
+    let failure: unknown;
+    for (let i = 0; i < ATTEMPTS; i += 1) {
+      const used = this.#site.last;
+      try {
+        const found = await this.#answerFrom(used, request);
+        if (this.#site.now() === used) return found;
+      } catch (error) {
+        if (error instanceof ClientLeftError) throw error;
+        // Tries again if the used manifest is outdated, or a file is missing, which a build may have just removed.
+        if (this.#site.now() === used && !(error instanceof MissingFileError)) throw error;
+        // Opens files again: an open file of an archive may be damaged, while a repair has put a good file at its path.
+        this.#files.close();
+        failure = error;
+      }
+    }
+    // This error is not created in the loop, because creating an error with its stack takes longer than reading a file.
+    throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
+  }
+
+  #answerFrom(site: BuiltSite, request: LocalRequest): Promise<Answer<BuiltFile>> {
+    const { target } = request;
+    const files = new FairFiles(this.#files, this.#turns, request, this.limits);
+    if (site.archive === undefined) return respond(target, site, files, answerFromLists, this.#cache);
+    const known = this.#answers.get(site) ?? new PartCache(this.limits.answerBytes);
+    this.#answers.set(site, known);
+    return known.get(target, async () => {
+      const value = await respond(target, site, files, answerFromLists, this.#cache);
+      const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
+      // Infinity means that the answer is not cached. A long answer would displace many others from the cache. An answer
+      // of another kind than `window` is a file, which `BuiltFiles` caches.
+      return { value, bytes: bytes <= this.limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
+    });
+  }
+
+  contentOf(file: BuiltFile): Content<Readable> | Promise<Content<Readable>> {
+    return file.bytes ?? file.open(false);
+  }
+
+  /** The body has one character per byte, as the texts of files. */
+  contentOfWindow(window: WindowAnswer): Bytes {
+    const known = this.#bytes.get(window);
+    if (known !== undefined) return known;
+    const bytes = new Bytes(Buffer.from(window.body, 'latin1'), window.gzip);
+    this.#bytes.set(window, bytes);
+    return bytes;
+  }
+
+  /**
+   * True for all files in the folder, also those that its owner added. False for hidden files, `..`, names that are too
+   * long for a file system, and names with characters that are special on Windows.
+   */
+  sends(path: string): boolean {
+    const isName = (name: string) => name !== '' && !name.startsWith('.') && Buffer.byteLength(name) <= LONGEST_NAME;
+    return path.length < LONGEST_PATH && !FORBIDDEN.test(path) && path.split('/').every(isName);
+  }
+
+  async file(path: string, range?: string): Promise<Content<Readable> | undefined> {
+    const file = await this.#files.open(path).catch((error: unknown) => {
+      if (!(error instanceof ForeignFileError)) throw error;
+    });
+    if (file === undefined) return undefined;
+    // Builds write pages directly to their paths, and all other files to temporary paths that they then rename. An
+    // incomplete page can be recognised.
+    if (isPagePath(path, this.#site.last)) await readFacts(file, path);
+    return isReadByRanges(path) ? file.open(true, range) : this.contentOf(file);
+  }
+
+  close(): void {
+    this.#files.close();
+  }
+}
