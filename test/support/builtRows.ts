@@ -13,13 +13,12 @@ export const published = (out: string): Record<string, string> =>
   Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('rows/')));
 
 /**
- * A chain of 215 blocks. Its rows are published in two files of a hundred settled blocks each, and in files of single
- * blocks.
+ * A chain of 108 blocks. Its rows are published in a file of a hundred settled blocks, and in files of single blocks.
  */
-export const chain = extended([], 215, random, 3);
+export const chain = extended([], 108, random, 3);
 
 /** Writes files like those of a node, one for each block with rows, and builds them. */
-export async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'archive' }) {
+export async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'archive' }, blocks = chain) {
   const folder = temporaryFolder();
   const [out, input] = [join(folder, 'out'), join(folder, 'in')];
   const put = (blocks: typeof chain) => {
@@ -28,7 +27,7 @@ export async function built(options: Omit<TestBuild, 'inputs'> = { layout: 'arch
     const sources = [{ rules: 'ord', blocks: [[0, tip?.height]] }];
     writeFileSync(join(input, 'index.json'), indexWith({ sources, tip: { height: tip?.height, hash: tip?.hash }, network: 'regtest' }));
   };
-  put(chain);
+  put(blocks);
   const build = async (more: Omit<TestBuild, 'inputs'> = {}) => {
     const log = new RecordingLog();
     return { ...(await testBuild(out, { inputs: [input], parquet: true, ...options, ...more, log })), notices: log.notices };

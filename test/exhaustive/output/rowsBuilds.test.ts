@@ -11,8 +11,8 @@ describe('an incremental build', () => {
   it('has the files of a full build while blocks are added, settle and are replaced', async () => {
     const { out, put, build, fresh } = await built({ layout: 'archive' });
     let blocks = chain;
-    // In the second step, blocks of the second hundred become unsettled, and later settle again. The third hundred
-    // blocks settle for the first time.
+    // In the second step, blocks of the first hundred become unsettled, and later settle again. The second hundred blocks
+    // settle for the first time.
     for (const [depth, more] of [
       [3, 4],
       [20, 30],
@@ -35,15 +35,15 @@ describe('an incremental build', () => {
       },
     ]) {
       const { out, put, build, fresh } = await built();
-      const path = Object.keys(published(out)).find((one) => one.startsWith('rows/100-199-')) ?? '';
+      const path = Object.keys(published(out)).find((one) => one.startsWith('rows/0-99-')) ?? '';
       damage(join(out, path));
       // Replaces the last block of the damaged file's hundred. The build would read the other rows of the hundred from
       // this file.
-      put(extended(chain.slice(0, 199), 30, random, 3));
+      put(extended(chain.slice(0, 99), 30, random, 3));
       const { wasFull, notices } = await build();
       expect([wasFull, notices]).toEqual([
         true,
-        [expect.stringMatching(/100-199-.* was changed since the last build; everything is built again/)],
+        [expect.stringMatching(/0-99-.* was changed since the last build; everything is built again/)],
       ]);
       expect(tree(out)).toEqual(await fresh());
     }
