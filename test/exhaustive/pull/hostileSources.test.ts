@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, beforeAll, expect, it } from 'vitest';
 import { Client } from '../../../src/pull/httpClient.ts';
 import { readListing } from '../../../src/pull/mirror/mirrorSource.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
@@ -59,13 +59,18 @@ async function expectRefused(base: string, code: number, message: RegExp, retrie
   expect([found.code, found.stderr]).toEqual([code, expect.stringMatching(message)]);
 }
 
-/** Returns a manifest of layout `files` with these changes. */
-async function manifestWith(changes: object, layout: 'files' | 'archive' = 'files'): Promise<{ out: string; text: string }> {
-  const work = temporaryFolder();
-  writeFiles(work, { 'in/a.ndjson': ndjson([record(100, 1)]) });
-  await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], layout });
-  const manifest = JSON.parse(readFileSync(join(work, 'out/runes/v1/manifest.json'), 'utf8')) as object;
-  return { out: join(work, 'out'), text: JSON.stringify({ ...manifest, tip: undefined, ...changes }) };
+/** A mirror that is no lie. */
+const own = join(temporaryFolder(), 'out');
+beforeAll(async () => {
+  const input = temporaryFolder();
+  writeFiles(input, { 'a.ndjson': ndjson([record(100, 1)]) });
+  await testBuild(own, { inputs: [input] });
+});
+
+/** Returns the manifest with these changes. */
+function manifestWith(changes: object): string {
+  const manifest = JSON.parse(readFileSync(join(own, 'runes/v1/manifest.json'), 'utf8')) as object;
+  return JSON.stringify({ ...manifest, tip: undefined, ...changes });
 }
 
 const client = () =>
@@ -115,17 +120,20 @@ it.each([
     /lists 1000001 blocks/,
   ],
 ] as const)('a mirror with %s is refused, also in comparisons', async (_, changes, message) => {
-  const { text, out } = await manifestWith(changes);
+  const text = manifestWith(changes);
   const base = await listen((target) => (target.endsWith('manifest.json') ? text : undefined));
   await expectRefused(base, 2, message);
-  const own = (await manifestWith({})).out;
-  expect(await limited('verify', ['--dir', own, '--against', base])).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
-  writeFiles(out, { 'runes/v1/manifest.json': text });
-  expect(await limited('verify', ['--dir', own, '--against', out])).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+  const folder = temporaryFolder();
+  writeFiles(folder, { 'runes/v1/manifest.json': text });
+  for (const other of [base, folder])
+    expect(await limited('verify', ['--against', own, '--against', other])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(message),
+    });
 });
 
 it('a mirror that lists more blocks than its manifest has is refused', async () => {
-  const { text } = await manifestWith({ ...million, blocks: 5000, heights: [[0, 9_999_999]] });
+  const text = manifestWith({ ...million, blocks: 5000, heights: [[0, 9_999_999]] });
   const digests = (first: number) =>
     JSON.stringify({
       blocks: Array.from({ length: 1000 }, (_, i) => ({ height: first + i, hash: hex(`${first + i}`), records: 1, digest: hex('') })),
@@ -142,8 +150,8 @@ it('a mirror that lists more blocks than its manifest has is refused', async () 
 });
 
 it('a mirror whose digests are not those of its manifest is refused', async () => {
-  const { out, text } = await manifestWith({ digest: hex('another') });
-  const base = await listen((target) => (target.endsWith('manifest.json') ? text : readFileSync(join(out, target), 'utf8')));
+  const text = manifestWith({ digest: hex('another') });
+  const base = await listen((target) => (target.endsWith('manifest.json') ? text : readFileSync(join(own, target), 'utf8')));
   await expect(readListing(base, client())).rejects.toThrow(/has block digests that do not match the digest in its manifest/);
 });
 
