@@ -94,14 +94,6 @@ export async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('#view[aria-busy]') === null && document.querySelector('.waiting') === null);
 }
 
-/** Scrolls to the end of a long page until all entries of its list are loaded. */
-export async function scrolledToEnd(page: Page): Promise<void> {
-  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('button')].every(({ textContent }) => !/^Show .* more$/.test(textContent ?? '')),
-  );
-}
-
 /** Types a text into the search field and submits it, as a user does. */
 export async function lookUp(page: Page, text: string): Promise<void> {
   await page.fill('#query', text);

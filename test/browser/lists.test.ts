@@ -5,11 +5,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';
-import { rowsOf as joinRecords, type ListedRecord } from '../../src/site/explorer/transfers.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { exportOf, rowsWithoutAddress } from '../support/nodeRows.ts';
-import type { Activity } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled, told } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage, revisit, visit } from './support.ts';
@@ -48,13 +46,6 @@ afterAll(async () => {
   for (const host of hosts.values()) await host.close();
 });
 
-/** Returns the operations and amounts of the rows of a complete list. */
-const joined = (results: readonly Activity[]) =>
-  joinRecords({ offset: 0, total: results.length, results: results as readonly ListedRecord[] }, 60).map(({ kind, record }) => [
-    kind,
-    record.amount ?? null,
-  ]);
-
 /** Presses `Next` until the last page. Returns the rows of all pages. */
 async function readAll({ page }: OpenPage): Promise<Row[]> {
   const rows = await rowsOf(page);
@@ -77,8 +68,6 @@ describe('in layout files', () => {
     expect(records).toHaveLength(437);
     const rows = await readAll(opened);
     expect(told(rows)).toEqual(told(records.map((one) => rowOf(one, 'block'))));
-    // If a send and its receive are on two pages, they must still become one row, as on a page with the complete list.
-    expect(rows.map(({ operation, amount }) => [operation, amount])).toEqual(joined(records));
     expect(await opened.page.textContent('.range')).toBe('421–437 of 437');
     expect(opened.problems).toEqual([]);
   });
@@ -95,43 +84,7 @@ describe('in layout files', () => {
     expect(new URL(opened.page.url()).search).toBe(`?tx=${id}&limit=60`);
     const rows = await readAll(opened);
     expect(told(rows)).toEqual(told(records.map((one) => rowOf(one, 'transaction'))));
-    expect(rows.map(({ operation, amount }) => [operation, amount])).toEqual(joined(records));
     expect(opened.problems).toEqual([]);
-  });
-
-  it('a pair on two pages has one row, on the page of its send or mint, also after a reload and with the back button', async () => {
-    const records = await listOf(hostOf(name), 'blocks/2000007');
-    const cutBy = (first: string, second: string) =>
-      records.findIndex(({ operation, amount, location }, i) => {
-        const before = records[i - 1];
-        const isPair = before?.operation === first && operation === second && before.amount === amount;
-        return i % 20 === 0 && isPair && before.location.tx_id === location.tx_id;
-      });
-    const [sent, minted] = [cutBy('send', 'receive'), cutBy('receive', 'mint')];
-    expect([sent, minted].map((offset) => offset > 0)).toEqual([true, true]);
-    const { page, problems } = await openAt(addressOf(name, `?block=2000007&offset=${sent - 20}`));
-    const ends = async () => {
-      const rows = await rowsOf(page);
-      return [rows.at(0), rows.at(-1)].map((row) => [row?.operation, row?.amount]);
-    };
-    const first = ['transfer', records[sent]?.amount];
-    expect((await ends())[1]).toEqual(first);
-    await page.locator('[aria-label="Next page"]').first().click();
-    await page.waitForSelector(`.range >> text=${sent + 1}–${sent + 20} of 437`);
-    expect((await ends())[0]).not.toEqual(['receive', records[sent]?.amount]);
-    expect(await page.textContent('caption.joined')).toMatch(
-      /^20 records in [0-9]+ rows: a row has both sides of .*; a row with records of two pages is on only one/,
-    );
-    await page.goBack();
-    await page.waitForSelector(`.range >> text=${sent - 19}–${sent} of 437`);
-    expect((await ends())[1]).toEqual(first);
-    await visit(page, addressOf(name, `?block=2000007&offset=${minted - 20}`));
-    expect((await ends())[1]).not.toEqual(['receive', records[minted]?.amount]);
-    await visit(page, addressOf(name, `?block=2000007&offset=${minted}`));
-    await revisit(page);
-    expect((await ends())[0]).toEqual(['mint', records[minted]?.amount]);
-    expect((await rowsOf(page))[0]?.addresses).toEqual([records[minted - 1]?.address]);
-    expect(problems).toEqual([]);
   });
 
   it('a block is filtered by each operation', async () => {
@@ -307,11 +260,8 @@ describe('addresses', () => {
     const ids = [...new Set(records.map(({ location }) => location.tx_id))];
     expect(ids.length).toBeGreaterThan(3);
     expect(groups.map(([id]) => id)).toEqual(ids);
-    const rows = groups.reduce((sum, [, length]) => sum + Number(length), 0);
-    expect(rows).toBeLessThan(40);
-    expect(await page.textContent('caption.joined')).toBe(
-      `60 records in ${rows} rows: a row has both sides of a transfer or a mint; a row with records of two pages is on only one of them`,
-    );
+    // A send and its receive are one row.
+    expect(groups.reduce((sum, [, length]) => sum + Number(length), 0)).toBeLessThan(40);
     const points = async () => [
       ...new Set(await page.$$eval('.aligned .fraction', (all) => all.map((one) => Math.round(one.getBoundingClientRect().left)))),
     ];

@@ -23,7 +23,7 @@ import { ROOT, run } from '../support/cli.ts';
 import { limitsWith } from '../support/limits.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { copyOf, lookUp, scrolledToEnd, settled } from './explorer.ts';
+import { copyOf, lookUp, settled } from './explorer.ts';
 import { holder, LAST, manyRunes, runeInput } from './runeMirror.ts';
 import { closeBrowser, expectAccessible, type OpenPage, openPage, violations, visit } from './support.ts';
 
@@ -293,7 +293,6 @@ describe('the page of a rune', () => {
 
   it('shows the activity of the rune', async () => {
     const { page } = await openAt('?rune=840000:3&limit=60');
-    await scrolledToEnd(page);
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
     expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
     const shown = await page.$$eval('.activity-list tbody tr', (all) =>
@@ -316,52 +315,6 @@ describe('the page of a rune', () => {
     );
     expect(shown.filter(([operation]) => operation === 'to itself')).toHaveLength(5);
     expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
-  });
-
-  it('shows the first records of a long page of activity, and loads the others when the reader scrolls near them', async () => {
-    const { page } = await openAt('?rune=840000:3&limit=60', mirrorOf('full'), { viewport: { width: 1280, height: 500 } });
-    const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
-    const more = page.locator('text=Show 40 more');
-    expect([await page.textContent('.range'), await more.count()]).toEqual([`1–20 of ${total}`, 1]);
-    expect(await page.getAttribute('[data-step="Pages Next"]', 'href')).toBe('?rune=840000:3&list=activity&limit=60&offset=60');
-    // If files of the archive cannot be loaded, the button shows an error.
-    await page.route('**/archive/**', (route) => route.abort());
-    await more.focus();
-    await page.keyboard.press('Enter');
-    const again = page.locator('text=The other entries cannot be read: try again');
-    await again.waitFor();
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('The other entries cannot be read: try again');
-    await page.unrouteAll();
-    const last = page.locator('.activity-list tbody tr').last().locator('.copy').last();
-    const row = await page.locator('.activity-list tbody tr').count();
-    await last.focus();
-    await again.evaluate((button: HTMLElement) => button.click());
-    await page.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
-    await page.waitForFunction((index) => document.activeElement?.closest('tr')?.rowIndex === index, row);
-    expect(await page.locator('.activity-list tbody tr').count()).toBe(results.filter(({ operation }) => operation !== 'receive').length);
-    // A page that was shown before is complete immediately, so that the browser can restore the scroll position.
-    await page.click('[data-step="Pages Next"]');
-    await settled(page);
-    await page.goBack();
-    await settled(page);
-    expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
-    // If the reader presses the button with a key, the focus moves to the first new row.
-    const { page: other } = await openAt('?rune=840000:3&limit=60', mirrorOf('full'), { viewport: { width: 1280, height: 500 } });
-    // The focus scrolls the button into view, which loads the rows, too: without the wait, Enter may follow a link of them.
-    let go = () => {};
-    const pressed = new Promise<void>((resolve) => {
-      go = resolve;
-    });
-    await other.route('**/archive/**', async (route) => {
-      await pressed;
-      await route.continue();
-    });
-    await other.locator('text=Show 40 more').focus();
-    await other.keyboard.press('Enter');
-    go();
-    await other.waitForFunction((text) => document.querySelector('.range')?.textContent === text, `1–60 of ${total}`);
-    // The focus moves after the range is shown.
-    await other.waitForFunction((index) => document.activeElement?.closest('tr')?.rowIndex === index, row + 1);
   });
 
   it('shows the supply as a bar: premined and minted, mintable, and burned', async () => {
@@ -582,7 +535,6 @@ describe('the page of an address', () => {
 
   it('shows received and sent amounts with a sign, and marks transfers to the same address', async () => {
     const { page } = await openAt(`?address=${holder(0)}&list=activity&limit=60`);
-    await scrolledToEnd(page);
     const { results, total } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
     expect(total).toBeGreaterThan(60);
     const transactions = [...new Set(results.map(({ location }) => location.tx_id))];
@@ -605,9 +557,6 @@ describe('the page of an address', () => {
     expect(shown.slice(0, expected.length)).toEqual(expected);
     expect(shown.slice(expected.length).flat().length).toBeGreaterThanOrEqual(results.filter(isLast).length / 2);
     expect(new Set(shown.flat().map((row) => row.split(' ')[0]))).toEqual(new Set(['in', 'out', 'to', 'net']));
-    expect(await page.textContent('caption.joined')).toBe(
-      `60 records in ${shown.flat().length} rows: the amounts of a rune in a transaction are added up, without those that go to the address itself`,
-    );
     // Only the first row of a group names the transaction and the block. All further rows have empty cells.
     const places = await cells(page, ['Rune', 'Transaction', 'Block']);
     expect(places.flatMap(([, ...parts]) => parts).filter((text) => text !== '  ')).toEqual([]);

@@ -7,7 +7,7 @@ import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { scrolledToEnd, settled } from './explorer.ts';
+import { settled } from './explorer.ts';
 import { manyRunes } from './runeMirror.ts';
 import { closeBrowser, openPage, quiet } from './support.ts';
 
@@ -96,13 +96,6 @@ it.each([
   ['a search of all names', '?runes=DELTA', PAGE],
 ])('of 175 blocks, %s transfers few bytes', async (_, path, limit) => {
   expect(await bytesOf(path, limit, longer)).toBeGreaterThan(20_000);
-});
-
-it.each([
-  ['a rune', `?rune=${RUNE}&limit=60`, 162_000],
-  ['an address', `?address=${SPREAD}&list=activity&limit=60`, 195_000],
-])('the page of 60 records of %s transfers few bytes even when scrolled to its end', async (_, path, limit) => {
-  await bytesOf(path, limit, longer, scrolledToEnd);
 });
 
 it('a search reads the names of all runes automatically only if there are few runes', async () => {

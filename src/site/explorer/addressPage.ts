@@ -37,19 +37,13 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
       table: (shown) => addressActivityTable(shown as ListWindow<Activity>),
       empty: 'This mirror has no rune activity of this address.',
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
-      isScattered: true,
     },
   };
-  return pageWithLists(
-    view,
-    `Address ${shorten(id)}`,
-    parts,
-    () => [
-      el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Address')),
-      el('p', { class: 'subject' }, el('code', { class: 'whole' }, id), ' ', copyButton(id, 'address')),
-    ],
-    mirror,
-  );
+  const head = [
+    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Address')),
+    el('p', { class: 'subject' }, el('code', { class: 'whole' }, id), ' ', copyButton(id, 'address')),
+  ];
+  return pageWithLists(view, `Address ${shorten(id)}`, parts, head, mirror);
 }
 
 /** Fetches the symbol of a rune by its id. */

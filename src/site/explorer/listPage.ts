@@ -17,7 +17,7 @@ import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
 import type { fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
 import { settings } from './settings.ts';
-import { activityTable, totalsTable, withOtherPages } from './table.ts';
+import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
 /** Functions with which the view requests data from the mirror. */
@@ -36,18 +36,14 @@ export async function listPage(
   neighbours: Neighbours,
   requests: Requests,
 ): Promise<Node[]> {
-  const read = (window: { readonly offset: number; readonly limit?: number | undefined }) =>
-    requests.fetchList({ ...view, ...window }, requests.signal);
   const top =
     view.kind === 'block'
       ? [...blockHead(known, neighbours), filters(view, result, known, requests)]
-      : [...transactionHead(known), ...(await totals(result, read))];
-  // Other pages may have the receive of a send (transfers.ts), except in a list of one operation.
-  const shown = view.operation === undefined ? await withOtherPages(result, read) : result;
+      : [...transactionHead(known), ...(await totals(view, result, requests))];
   const list =
     result.total === 0
       ? [noneOfOperation(view)]
-      : pagesOf(view, shown, count(result.total, 'record'), (page) => activityTable(page, view.kind));
+      : pagesOf(view, result, count(result.total, 'record'), (page) => activityTable(page, view.kind));
   return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, requests)), ...elsewhere(view)];
 }
 
@@ -96,15 +92,13 @@ function transactionHead({ location }: Activity): Node[] {
 }
 
 /** Renders the totals of a transaction if all of its records fit on a page. A list of one record needs none. */
-async function totals(
-  result: ActivityPage,
-  read: (window: { readonly offset: number; readonly limit: number }) => Promise<ActivityPage>,
-): Promise<Node[]> {
+async function totals(view: ListView, result: ActivityPage, { fetchList, signal }: Requests): Promise<Node[]> {
   const { total } = result;
   const most = settings.pageSizes.at(-1) ?? 0;
   if (total < 2 || total > most) return [];
   // Without the complete list there are no totals, but the records can still be shown.
-  const whole = result.results.length === total ? result : await read({ limit: most, offset: 0 }).catch(() => undefined);
+  const whole =
+    result.results.length === total ? result : await fetchList({ ...view, limit: most, offset: 0 }, signal).catch(() => undefined);
   const all = whole?.results ?? [];
   return all.length === total && all.some(({ amount }) => amount !== undefined) ? [totalsTable(all)] : [];
 }

@@ -83,11 +83,9 @@ async function refresh(): Promise<boolean> {
   if (view.kind === 'overview') await refreshOverview();
   else {
     const { signal } = waiting;
-    const links = () => stage.querySelectorAll('a').length;
-    const before = links();
     const nodes = await nodesOf(view, signal);
-    // Keeps the view if a long page has loaded more entries meanwhile, or is loading them: `nodes` may lack these.
-    if (signal.aborted || stage.querySelector(':disabled') !== null || links() !== before) return false;
+    // A download may have begun meanwhile.
+    if (signal.aborted || stage.querySelector(':disabled') !== null) return false;
     put(nodes, undefined);
     if (focused !== null)
       stage.querySelector<HTMLElement>(step === undefined ? 'h1' : `[data-step="${CSS.escape(step)}"]`)?.focus({ preventScroll: true });

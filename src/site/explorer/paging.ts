@@ -6,6 +6,9 @@ import { linkTo } from './parts.ts';
 import { settings } from './settings.ts';
 import { type FoundView, searchOf } from './views.ts';
 
+/** Fetches a window of a list. */
+export type FetchWindow = (window: { readonly offset: number; readonly limit?: number | undefined }) => Promise<Shown>;
+
 export interface Shown {
   readonly limit: number;
   readonly offset: number;
@@ -21,21 +24,15 @@ export const rangeOf = ({ offset, total, results }: Shown): string =>
 
 /**
  * Renders a window of a list: the table, with a paging row above. If the list has other pages, there is another paging
- * row below. `size` is the list's total as text, for the note about a window past the end. `more` follows the table.
+ * row below. `size` is the list's total as text, for the note about a window past the end.
  */
-export function pagesOf<T extends Shown>(
-  view: FoundView,
-  shown: T,
-  size: string,
-  table: (shown: T) => HTMLElement,
-  more?: HTMLElement,
-): HTMLElement[] {
+export function pagesOf<T extends Shown>(view: FoundView, shown: T, size: string, table: (shown: T) => HTMLElement): HTMLElement[] {
   if (shown.results.length === 0) {
     const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
     return [el('p', { class: 'note' }, `This list has ${size} and ends before this page. `, start)];
   }
   const again = shown.results.length < shown.total ? [pagingOf(view, shown, 'Pages, again')] : [];
-  return [pagingOf(view, shown, 'Pages'), table(shown), ...(more ? [more] : []), ...again];
+  return [pagingOf(view, shown, 'Pages'), table(shown), ...again];
 }
 
 /** Renders a paging row. It has links unless the list fits on a page of the smallest size that the list offers. */

@@ -10,7 +10,7 @@ import { type Child, el } from './dom.ts';
 import { lastBlock, type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, breakable, copyButton, facts, timeInFull, transactionLink } from './parts.ts';
 import { barOf, shareBar, shareCell } from './shares.ts';
-import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
+import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
 import { runeActivityTable } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import type { ListedRecord, ListWindow } from './transfers.ts';
@@ -45,7 +45,6 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
       table: (shown) => runeActivityTable(shown as ListWindow<ListedRecord>),
       empty: `This mirror has no activity of this rune. It knows blocks ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
-      isScattered: true,
     },
     holders: {
       path: `${path}/holders`,
@@ -56,8 +55,8 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     },
   };
   const name = known.spacedName ?? `Rune ${id}`;
-  const head = async (totals: Totals) => [...headOf(known, name), ...termsOf(known, totals, source, await largest)];
-  return pageWithLists(view, name, parts, head, mirror);
+  const head = async () => [...headOf(known, name), ...termsOf(known, source, await largest)];
+  return pageWithLists(view, name, parts, head(), mirror);
 }
 
 /** Finds a rune. Undefined if the mirror says that the rune does not exist. */
@@ -93,21 +92,21 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
   return [head, entries];
 }
 
-function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source, largest: HolderPage | undefined): Node[] {
+function termsOf({ etching }: Known, { manifest }: Source, largest: HolderPage | undefined): Node[] {
   if (etching === undefined)
     return [el('p', { class: 'note' }, 'This mirror has no etchings, so it does not know the supply and the terms of this rune.')];
   const mint = mintNow(etching, manifest);
-  const heldBy = holders === undefined ? undefined : el('p', {}, heldByText(holders, largest, etching.supply.current));
+  const heldBy = largest && el('p', {}, heldByText(largest, etching.supply.current));
   return [el('div', { class: 'columns terms' }, supplyOf(etching, mint, heldBy), mintSection(etching, mint, manifest))];
 }
 
 /** Describes the holders: number, share of the ten largest, and as of which block if this is not the highest one. */
-function heldByText(holders: number, largest: HolderPage | undefined, supply: string | undefined): string {
-  const ten = addDecimals(largest?.results.slice(0, MOST_LARGEST).map(({ balance }) => balance) ?? []);
-  const share = holders <= MOST_LARGEST || largest === undefined || supply === undefined ? undefined : shareOf(ten, supply);
-  const largestText = share === undefined ? '' : `, ${percent(share)} by the ten largest`;
-  const block = largest?.block_height === undefined ? '' : `, as of block ${groupDigits(largest.block_height)}`;
-  return `Held by ${count(holders, 'address', 'addresses')}${largestText}${block}.`;
+function heldByText({ total, results, block_height }: HolderPage, supply: string | undefined): string {
+  const share =
+    total <= MOST_LARGEST || supply === undefined ? undefined : shareOf(addDecimals(results.map(({ balance }) => balance)), supply);
+  const largest = share === undefined ? '' : `, ${percent(share)} by the ten largest`;
+  const block = block_height === undefined ? '' : `, as of block ${groupDigits(block_height)}`;
+  return `Held by ${count(total, 'address', 'addresses')}${largest}${block}.`;
 }
 
 function supplyOf({ supply, divisibility }: Etching, mint: MintNow | undefined, heldBy: HTMLElement | undefined): HTMLElement {

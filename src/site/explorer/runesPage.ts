@@ -69,7 +69,7 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
       if (isDone || open >= ENOUGH_OPEN || results.length >= MOST_SEARCHED) return { limit: results.length, offset, total, results };
     }
   }
-  return pageWithLists(view, 'Runes', parts, () => [el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Runes'))], mirror);
+  return pageWithLists(view, 'Runes', parts, [el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Runes'))], mirror);
 }
 
 type Listed = Etching & { readonly mint: MintNow | undefined };

@@ -7,8 +7,7 @@ import type { Mirror, MirrorManifest, RuneName } from '../../serve/client/mirror
 import { count, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
-import { type FetchWindow, fetchFirst, growingPage } from './longPage.ts';
-import { rangeOf, type Shown } from './paging.ts';
+import { type FetchWindow, pagesOf, rangeOf, type Shown } from './paging.ts';
 import { apiSource, elsewhere, linkTo } from './parts.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
@@ -44,13 +43,8 @@ interface SubjectPart {
   readonly missing: string;
   /** True if the list has no total. Its tab then shows no number, and its table says which entries it has. */
   readonly isUncounted?: true;
-  /** True if the mirror reads the entries from many places. */
-  readonly isScattered?: true;
 }
 export type SubjectParts = Readonly<Partial<Record<SubjectList, SubjectPart>>>;
-
-/** Totals of lists. Undefined for a list that the mirror does not have. */
-export type Totals = Readonly<Partial<Record<SubjectList, number>>>;
 
 const NAMES: Readonly<Record<SubjectList, string>> = {
   activity: 'Activity',
@@ -63,35 +57,29 @@ const NAMES: Readonly<Record<SubjectList, string>> = {
 };
 
 /**
- * Fetches the list that a view shows. Also fetches one entry of each other list that has a total, because its tab shows
- * the total. Renders the page: head, tabs, list and request.
+ * Fetches the list that a view shows, and renders the page: head, tabs, list and request. Other lists are fetched only
+ * when their tab is chosen, because a list of activity may be read from many files.
  */
 export async function pageWithLists(
   view: SubjectView,
   title: string,
   parts: SubjectParts,
-  headOf: (totals: Totals) => readonly Node[] | Promise<readonly Node[]>,
+  head: readonly Node[] | Promise<readonly Node[]>,
   mirror: Mirror,
 ): Promise<DetailsPage> {
   const names = SUBJECT_LISTS[view.kind];
   const list = view.list ?? names.find((name) => parts[name]?.fetch !== undefined) ?? names[0] ?? 'activity';
-  // Usually sends no request, because the client has just read the manifest.
-  const { tip } = await mirror.manifest();
-  const shownOf = (name: SubjectList) => {
-    const { fetch, isUncounted, isScattered } = parts[name] ?? {};
-    if (name === list) return fetch && fetchFirst({ ...view, list }, fetch, isScattered);
-    return isUncounted ? undefined : fetch?.({ offset: 0, limit: 1 });
-  };
-  const fetched = await Promise.all(names.map(async (name) => [name, await shownOf(name)] as const));
-  const hasTotal = (name: SubjectList) => parts[name]?.isUncounted === undefined;
-  const totals = Object.fromEntries(fetched.flatMap(([name, result]) => (result && hasTotal(name) ? [[name, result.total]] : [])));
-  const shown = fetched.find(([name]) => name === list)?.[1];
+  const [nodes, shown, { tip }] = await Promise.all([
+    head,
+    parts[list]?.fetch?.({ offset: view.offset, limit: view.limit }),
+    mirror.manifest(),
+  ]);
   return {
-    title,
+    title: view.list === undefined ? title : `${title}, ${NAMES[list].toLowerCase()}`,
     said: shown === undefined || shown.results.length === 0 ? title : `Entries ${rangeOf(shown)}`,
     nodes: [
-      ...(await headOf(totals)),
-      tabsOf({ ...view, list }, totals),
+      ...nodes,
+      tabsOf({ ...view, list }, parts[list]?.isUncounted ? undefined : shown?.total),
       ...lagOf(shown?.block_height, tip?.height),
       ...listNodes({ ...view, list }, shown, parts[list], mirror),
       ...(view.kind === 'runes' ? [] : elsewhere(view)),
@@ -99,16 +87,15 @@ export async function pageWithLists(
   };
 }
 
-function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
+function tabsOf(view: SubjectView, total: number | undefined): HTMLElement {
   const tabs = SUBJECT_LISTS[view.kind].map((name) => {
-    const link = linkTo({ ...view, list: name, limit: undefined, offset: 0 }, NAMES[name], {
+    const isShown = name === view.list;
+    const number = isShown && total !== undefined ? [' ', el('span', { class: 'count' }, groupDigits(total))] : [];
+    return linkTo({ ...view, list: name, limit: undefined, offset: 0 }, [NAMES[name], ...number], {
       class: 'chip',
       'data-step': `tab ${name}`,
-      'aria-current': name === view.list ? 'true' : undefined,
+      'aria-current': isShown ? 'true' : undefined,
     });
-    const total = totals[name];
-    if (total !== undefined) link.append(' ', el('span', { class: 'count' }, groupDigits(total)));
-    return link;
   });
   return el('nav', { class: 'chips', 'aria-label': 'Lists' }, ...tabs);
 }
@@ -125,12 +112,12 @@ function lagOf(height: number | undefined, tip: number | undefined): Node[] {
 function listNodes(view: SubjectView, shown: Shown | undefined, part: SubjectPart | undefined, mirror: Mirror): Node[] {
   if (part?.fetch === undefined || shown === undefined) return [el('p', { class: 'note' }, part?.missing)];
   const [target, fetch] = [targetOf(part.path, view), part.fetch];
-  const table = () => (part.isUncounted ? part.table(shown) : growingPage(view, shown, part.table, fetch));
-  const list = shown.total === 0 ? el('p', { class: 'note' }, part.empty) : table();
+  const pages = () => (part.isUncounted ? [part.table(shown)] : pagesOf(view, shown, count(shown.total, 'entry', 'entries'), part.table));
+  const list = shown.total === 0 ? [el('p', { class: 'note' }, part.empty)] : pages();
   const csv = view.kind === 'rune' && view.list === 'activity' ? 'rune_activity' : (view.list ?? 'activity');
-  if (shown.total === 0 || !isCsv(csv)) return [list, apiSource(target)];
+  if (shown.total === 0 || !isCsv(csv)) return [...list, apiSource(target)];
   const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
-  return [list, apiSource(target, target, downloadButton(csv, view.id || 'runes', shown.total, read))];
+  return [...list, apiSource(target, target, downloadButton(csv, view.id || 'runes', shown.total, read))];
 }
 
 const isCsv = (list: string): list is CsvList => list in CSV_PATHS;

@@ -2,27 +2,15 @@
 
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
-import { count, groupDigits, shorten } from '../formatValues.ts';
-import { runsOf } from './chartColumns.ts';
+import { groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
 import { nameCell } from './runeCells.ts';
-import { settings } from './settings.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
-import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, netRows, rowsOf, withNeighbours } from './transfers.ts';
+import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, netRows, transactionsOf } from './transfers.ts';
 
 type Row = ActivityRow<ListedRecord>;
-
-/** Records that join in a row are less than this number of records apart (transfers.ts). One request can fetch them. */
-const REACH = Math.min(60, settings.pageSizes.at(-1) ?? 60);
-
-/** Adds the records of other pages that the rows of a table need. */
-export const withOtherPages = <L extends ListWindow<ListedRecord>>(
-  list: L,
-  fetch: Parameters<typeof withNeighbours>[1],
-  ofAddress = false,
-): Promise<L> => withNeighbours(list, fetch, REACH, ofAddress);
 
 /** Widths of columns that several tables have. */
 const OPERATION_WIDTH = '6.5rem';
@@ -57,11 +45,8 @@ const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
 
 /** Renders records in the API's order. Groups records of a block by transaction. */
 export function activityTable(list: ListWindow<Activity>, kind: 'block' | 'transaction'): HTMLElement {
-  const isBlock = kind === 'block';
-  const rows = rowsOf(list, REACH);
-  const groups = isBlock ? runsOf(rows, (before, after) => before.record.location.tx_id !== after.record.location.tx_id) : [rows];
-  const table = tableOf('records activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
-  return noted(table, list, rows, JOINED);
+  const groups = transactionsOf(list).map(({ rows }) => rows);
+  return tableOf('records activity', 'Activity, the last first', RECORD_COLUMNS, groups, kind === 'block' ? transactionRow : undefined);
 }
 
 const RUNE_COLUMNS: readonly Column<Row>[] = [
@@ -99,32 +84,12 @@ const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
 ];
 
 /** Renders records of a rune, newest first. */
-export function runeActivityTable(list: ListWindow<ListedRecord>): HTMLElement {
-  const rows = rowsOf(list, REACH);
-  return noted(tableOf('records activity-list', 'Activity, the newest first', RUNE_COLUMNS, [rows]), list, rows, JOINED);
-}
+export const runeActivityTable = (list: ListWindow<ListedRecord>): HTMLElement =>
+  tableOf('records activity-list', 'Activity, the newest first', RUNE_COLUMNS, [transactionsOf(list).flatMap(({ rows }) => rows)]);
 
 /** Renders records of an address, newest first. */
-export function addressActivityTable(list: ListWindow<Activity>): HTMLElement {
-  const groups = netRows(list, REACH);
-  const note = 'the amounts of a rune in a transaction are added up, without those that go to the address itself';
-  return noted(tableOf('records activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, groups), list, groups.flat(), note);
-}
-
-const JOINED = 'a row has both sides of a transfer or a mint';
-
-/** Adds a note to a table that has more or fewer rows than records, because page sizes and totals count records. */
-function noted(
-  table: HTMLElement,
-  { results, before = [], after = [] }: ListWindow<ListedRecord>,
-  rows: readonly unknown[],
-  why: string,
-): HTMLElement {
-  const cut = before.length + after.length === 0 ? '' : '; a row with records of two pages is on only one of them';
-  const text = `${count(results.length, 'record')} in ${count(rows.length, 'row')}: ${why}${cut}`;
-  if (rows.length !== results.length) table.prepend(el('caption', { class: 'joined quiet' }, text));
-  return table;
-}
+export const addressActivityTable = (list: ListWindow<Activity>): HTMLElement =>
+  tableOf('records activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, netRows(list));
 
 /** Operations in the order in which a transaction applies them. Omits etchings, which have no amount. */
 const SUMMED: readonly (readonly [operation: Operation, name: string])[] = [
