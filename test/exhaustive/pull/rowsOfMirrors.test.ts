@@ -120,12 +120,9 @@ describe('a pull of rows', () => {
     copyLong();
     await testPull(base, to());
     const before = tree(to());
-    await mirror(extended(LONG.slice(0, 92), 30, random, 3));
+    await mirror(extended(LONG.slice(0, 97), 30, random, 3));
     const error = await failedPull(base, to());
-    expect([error.exitCode, error.message]).toEqual([
-      2,
-      expect.stringMatching(/^block [0-9]+ differs .* replaces only the last 6$/),
-    ]);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block [0-9]+ differs .* replaces only the last 6$/)]);
     expect(JSON.parse(readFileSync(join(to(), 'pulled/index.json'), 'utf8')).tip.height).toBe(115);
     expect(Object.keys(before).filter((path) => !(path in tree(to())))).toEqual([]);
     expect((await testPull(base, to(), { confirmations: 40 })).replaced).toBeGreaterThan(0);
