@@ -4,7 +4,8 @@
  * Draws two kills and four power cuts of each, because a kill is a power cut that loses nothing. All of them:
  * KILLS=all npm run test:exhaustive -- crashes
  */
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +15,7 @@ import type { Layout } from '../../../src/pages/mirrorOptions.ts';
 import { writeSettings } from '../../../src/setup/initCommand.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { type Crash, crashesOf, END, restore } from '../../support/crashes.ts';
-import { type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
+import { chainOf, type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { limitsWith, TINY } from '../../support/limits.ts';
 import { pulledTree } from '../../support/nodePulls.ts';
 import { startPlainFiles } from '../../support/plainFiles.ts';
@@ -55,18 +56,20 @@ function drawn<T>(items: readonly T[], most: number, random: () => number): T[] 
 async function crashEach(name: string, { prepare, run, next = run, result, open }: Run): Promise<void> {
   const root = join(temporaryFolder(), 'root');
   const random = randomFor(`crashes of ${name}`);
-  const begin = async () => {
-    restore(root, new Map());
-    await prepare(root);
-  };
-  await begin();
+  restore(root, new Map());
+  await prepare(root);
+  // Keeps times and hard links.
+  const copyOf = (from: string, to: string) => execFileSync('cp', ['-a', from, to]);
+  const prepared = join(temporaryFolder(), 'prepared');
+  copyOf(root, prepared);
   // Most steps after a sync are wanted: then the latest promise of the run is on the disk, and all else may be lost.
   const { steps } = await crashesOf(root, () => run(root), random);
   await next(root);
   const whole = result(root);
   const after = [...steps.keys()].filter((i) => /: (?:f?sync)/.test(steps[i - 1] ?? ''));
   const wanted = new Set([0, ...drawn([...steps.keys()], 2 * KILLS, random), ...drawn(after, 2 * KILLS, random)]);
-  await begin();
+  rmSync(root, { recursive: true });
+  copyOf(prepared, root);
   const { crashes } = await crashesOf(
     root,
     () => run(root),
@@ -226,7 +229,15 @@ describe('a command that makes a file', () => {
 describe('a pull from a node', () => {
   const next = randomFor('chains of crashes');
   const grow = (from: readonly FakeBlock[], count: number) => extended(from, count, (below) => Math.floor(next() * below));
-  const chain = grow([], 119);
+  /** Few of the blocks have rows, because the recorder of steps looks at all files of a folder. */
+  const chain = grow(
+    chainOf(
+      0,
+      Array.from({ length: 85 }, () => []),
+    ),
+    31,
+  );
+  const busy = grow([], 33);
   const branch = grow(chain.slice(0, 111), 9);
   const shorter = grow(chain.slice(0, 111), 3);
   const limits = limitsWith({ ...TINY, blocksPerCommit: 3 });
@@ -248,11 +259,11 @@ describe('a pull from a node', () => {
       result: (root) => pulledTree(join(root, 'input')),
     });
 
-  it('that is the first', () => pulling('a first pull from a node', undefined, chain.slice(0, 33)));
-  it('that joins the files of a hundred', () => pulling('a pull that joins', chain.slice(0, 96), chain));
+  it('that is the first', () => pulling('a first pull from a node', undefined, busy));
+  it('that joins the files of a hundred', () => pulling('a pull that joins', chain.slice(0, 101), chain.slice(0, 110)));
   it('in a reorganisation, before another that leaves fewer blocks', () =>
     crashEach('a pull in a reorganisation', {
-      prepare: (root) => pull(root, chain.slice(0, 116), 12),
+      prepare: (root) => pull(root, chain, 12),
       run: (root) => pull(root, branch, 12),
       next: (root) => pull(root, shorter, 12),
       result: (root) => pulledTree(join(root, 'input')),
@@ -265,16 +276,17 @@ describe('a pull from a node', () => {
       await testBuild(join(root, 'dist'), { inputs: [join(root, 'input/pulled')], ...options });
     };
     await crashEach('an update', {
-      prepare: (root) => update(root, chain.slice(0, 20)),
-      run: (root) => update(root, chain.slice(0, 26), true),
-      next: (root) => update(root, chain.slice(0, 28)),
+      prepare: (root) => update(root, busy.slice(0, 10)),
+      run: (root) => update(root, busy.slice(0, 15), true),
+      next: (root) => update(root, busy.slice(0, 17)),
       result: (root) => ({ ...pulledTree(join(root, 'input')), ...tree(join(root, 'dist')) }),
     });
   });
 
   it('and a pull of its rows from a mirror', async () => {
     const folder = temporaryFolder();
-    await pull(folder, chain);
+    // The first hundred blocks are in one file.
+    await pull(folder, chain.slice(0, 107));
     await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'input/pulled')], layout: 'archive', parquet: true });
     const mirror = await startPlainFiles(join(folder, 'dist'));
     await crashEach('a pull of rows', {
