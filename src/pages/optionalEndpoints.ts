@@ -139,7 +139,7 @@ export function parseFurther(path: FurtherPath, query: string, site: BuiltSite):
 /**
  * Returns the message for a part of the API that the mirror lacks, or has in a format that this program cannot read.
  */
-export function absentPart(part: FurtherPart, site: BuiltSite): string {
+export function absentPart(part: FurtherPart, site: Pick<BuiltSite, 'lists'>): string {
   if (site.lists[part] !== undefined) return `this program is too old for ${part} of this mirror; update it`;
   const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
   const has = ['activity by transaction and block', ...others.map((name) => PARTS[name][0])].join(', ');

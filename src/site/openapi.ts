@@ -15,8 +15,9 @@ import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFil
 import { outputSchemas } from '../contract/unspentOutputSchemas.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/filePaths.ts';
 import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/mirrorOptions.ts';
-import { errorBody, notFound, RETRY_LATER } from '../serve/http/errorBodies.ts';
-import { API_HEADERS, cachingHeaders } from '../serve/http/headers.ts';
+import { absentPart } from '../pages/optionalEndpoints.ts';
+import { errorBody, notAllowed, notFound, RETRY_LATER } from '../serve/http/errorBodies.ts';
+import { ALLOWED_METHODS, API_HEADERS, cachingHeaders } from '../serve/http/headers.ts';
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
 import { type FileOperation, fileOperations, type Json, namesIn, type Subject } from './openapiFiles.ts';
 import { type ListOperation, listOperations, parametersOf } from './openapiLists.ts';
@@ -181,7 +182,7 @@ const HEADERS: Json = {
     cachingHeaders(true)['cdn-cache-control'],
   ),
   'Access-Control-Allow-Origin': header('Any website may read the answer.', API_HEADERS['access-control-allow-origin']),
-  Allow: header('Allowed methods.', 'GET, HEAD, OPTIONS'),
+  Allow: header('Allowed methods.', ALLOWED_METHODS),
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 }, example: 5 },
 };
 
@@ -211,13 +212,10 @@ const RESPONSES: Json = {
     example: JSON.parse(notFound('GET', '/runes/v1/nothing').body),
   }),
   MethodNotAllowed: errorAnswer('The method is not `GET`, `HEAD` or `OPTIONS`.', ['Allow'], {
-    example: errorExample(405, 'POST is not allowed on this path; the API is read-only'),
+    example: JSON.parse(notAllowed('POST').body),
   }),
   NotInThisMirror: errorAnswer('The mirror does not have this part of the API. `lists` in the manifest names the parts that it has.', [], {
-    example: errorExample(
-      501,
-      'this mirror does not have etchings; it has: activity by transaction and block. Builds have etchings with a runes table in their input',
-    ),
+    example: errorExample(501, absentPart('etchings', { lists: {} })),
   }),
   Unavailable: errorAnswer('A file is missing or unreadable, usually because the mirror is being replaced. Try again.', ['Retry-After'], {
     example: JSON.parse(errorBody(503, RETRY_LATER).body),

@@ -34,3 +34,6 @@ export const shortTarget = (target: string): string => (target.length > 300 ? `$
 
 export const notFound = (method: string, target: string): { status: number; body: string } =>
   errorBody(404, `Route ${method}:${shortTarget(target)} not found`);
+
+export const notAllowed = (method: string): { status: number; body: string } =>
+  errorBody(405, `${method} is not allowed on this path; the API is read-only`);

@@ -8,7 +8,7 @@ import { decodeStrictly } from '../../pages/parseQuery.ts';
 import { parsePath } from '../../pages/parseRequest.ts';
 import type { Answer, WindowAnswer } from '../../pages/respond.ts';
 import { takesGzip } from './acceptEncoding.ts';
-import { errorBody, notFound, RETRY_LATER, refusalBody } from './errorBodies.ts';
+import { errorBody, notAllowed, notFound, RETRY_LATER, refusalBody } from './errorBodies.ts';
 import {
   ALLOWED_METHODS,
   API_HEADERS,
@@ -37,12 +37,12 @@ export interface Asked {
 }
 
 /** A body that is not in memory. The host must call one of the two functions. */
-export interface UnreadBody<Stream> {
+interface UnreadBody<Stream> {
   stream(): Stream;
   close(): unknown;
 }
 
-export type Body<Stream> = string | Uint8Array | UnreadBody<Stream>;
+type Body<Stream> = string | Uint8Array | UnreadBody<Stream>;
 
 /** A file or a made body, as an origin gives it. */
 export interface Content<Stream> {
@@ -130,7 +130,7 @@ export async function replyTo<File extends OpenFile, Stream, Request extends Ask
   if (method !== 'GET' && method !== 'HEAD') {
     const { kind } = parsePath(target);
     if (kind === 'outside' || kind === 'unknown') return errorReply(notFound(method, target));
-    return errorReply(errorBody(405, `${method} is not allowed on this path; the API is read-only`), ['allow', ALLOWED_METHODS]);
+    return errorReply(notAllowed(method), ['allow', ALLOWED_METHODS]);
   }
   const found = await origin.read(asked);
   switch (found.kind) {
@@ -182,8 +182,8 @@ async function open<Stream>(asked: Asked, path: string, origin: FilesOfOrigin<St
 
 /** Sends a file or a made body: as a 304, complete, as the part that the client wants, or as a 416. */
 async function send<Stream>(asked: Asked, content: Content<Stream>, headers: HeaderList, compresses: boolean): Promise<Reply<Stream>> {
-  const { body, size, part } = content;
-  const etag = await content.etag;
+  const { body, etag: tagOrPromise, size, part } = content;
+  const etag = typeof tagOrPromise === 'object' ? await tagOrPromise : tagOrPromise;
   const zips = compresses && content.gzip !== undefined;
   const isZipped = zips && size !== undefined && size >= COMPRESS_FROM_BYTES && takesGzip(asked.header('accept-encoding'));
   const vary = zips ? VARY : NONE;
@@ -209,10 +209,14 @@ async function close<Stream>(body: Body<Stream>): Promise<void> {
   if (isUnread(body)) await body.close();
 }
 
-async function withBody<Stream>({ method }: Asked, status: number, headers: HeaderList, body: Body<Stream>): Promise<Reply<Stream>> {
-  if (method !== 'HEAD' || !isUnread(body)) return { status, headers, body };
-  await body.close();
-  return { status, headers };
+/** Returns an answer. For HEAD, closes a body that is not in memory. */
+function withBody<Stream>(
+  { method }: Asked,
+  status: number,
+  headers: HeaderList,
+  body: Body<Stream>,
+): Reply<Stream> | Promise<Reply<Stream>> {
+  return method === 'HEAD' && isUnread(body) ? close(body).then(() => ({ status, headers })) : { status, headers, body };
 }
 
 /**
