@@ -3,6 +3,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import { NOT_FOUND_PATH, OPENAPI_PATH } from '../pages/fileKinds.ts';
 import { LANDING_PATH, STATUS_PATH } from '../pages/filePaths.ts';
 import { errorBody } from '../serve/http/errorBodies.ts';
+import { apiDocsPage } from '../site/apiDocsPage.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { explorerPage } from '../site/explorerPage.ts';
 import { notFoundPage } from '../site/notFoundPage.ts';
@@ -18,6 +19,7 @@ export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFil
   return [
     ...assets,
     [LANDING_PATH, Buffer.from(explorerPage(manifest))],
+    ['docs/index.html', Buffer.from(apiDocsPage(manifest))],
     [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
     // Static hosts send these files for unknown paths.
     [NOT_FOUND_PATH, Buffer.from(notFoundPage(manifest))],

@@ -1,65 +1,85 @@
 /**
- * The page at `docs/`: the endpoints of the mirror's `openapi.json`, and Swagger UI as a console. The files of the
- * package `swagger-ui-dist` are copied unchanged, so the page loads nothing from other hosts.
+ * The page at `docs/`: the endpoints of the mirror's `openapi.json`, with links to their answers, and the rules of the
+ * API. Its script shows an answer of this mirror on the page (src/site/apiDocs).
  */
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { HTML_START } from './htmlStart.ts';
+import type { Manifest } from '../contract/schemas.ts';
+import { barOf, HTML_START, ICON } from './htmlStart.ts';
+import { openapiText } from './openapi.ts';
 
-/**
- * Relative URLs start with `../docs/`, so that they also work on hosts that serve the page at `/docs`, without the
- * slash.
- */
-const HTML = `${HTML_START}
-<title>API - Rune activity mirror</title>
-<link rel="icon" href="data:,">
-<style>
-:root { color-scheme: light dark; background: light-dark(#fff, #13141a); color: light-dark(#191a23, #e9e9f0); font-family: system-ui, sans-serif; line-height: 1.5 }
-body { margin: 0 }
-header, #endpoints, noscript, footer { display: block; max-width: 60rem; margin: 1rem auto; padding: 0 1.25rem }
-h1 { margin: 0; font-size: 1.5rem }
-nav a { display: inline-block; margin-inline-end: 1rem }
-a { color: light-dark(#4138ad, #b6afff) }
-#endpoints ul { padding: 0; list-style: none }
-#endpoints :is(p, code) { overflow-wrap: anywhere }
-#endpoints li { border-top: 1px solid light-dark(#e2e2ea, #2d2f3a); padding-block: .75rem }
-#endpoints li p { margin: .25rem 0 0 }
-#swagger-ui:focus { outline: none }
-[hidden] { display: none !important }
-</style>
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  readonly description: string;
+  readonly example?: string | number;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters?: readonly { readonly $ref: string }[];
+}
+
+/** The parts of the description that the page shows. */
+interface Description {
+  readonly info: { readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
+  readonly components: { readonly parameters: Readonly<Record<string, Parameter>> };
+}
+
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+
+/** Returns the HTML of a text with `code` and **bold** words. */
+const marked = (text: string): string =>
+  escaped(text)
+    .replace(/`([^`]+)`/g, '<code>$1</code>')
+    .replace(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>');
+
+/** Renders the HTML document. URLs start with `../`, so that they also work on hosts that serve the page at `/docs`. */
+export function apiDocsPage(manifest: Manifest): string {
+  const { info, tags, paths, components } = JSON.parse(openapiText(manifest)) as Description;
+  const endpoint = (path: string, { operationId, summary, description, parameters = [] }: Operation): string => {
+    const own = parameters.flatMap(({ $ref }) => components.parameters[$ref.split('/').at(-1) ?? ''] ?? []);
+    const example = (_: string, name: string) => String(own.find((parameter) => parameter.name === name)?.example ?? '');
+    const target = path.replace(/\{(\w+)\}/g, example).slice(1);
+    const rows = own.map((parameter) => `<div><dt><code>${parameter.name}</code></dt><dd>${marked(parameter.description)}</dd></div>`);
+    return `<article id="${operationId}">
+<h3><code>GET ${escaped(path)}</code></h3>
+<p>${escaped(summary)}. ${marked(description)}</p>
+${rows.length === 0 ? '' : `<dl class="parameters">\n${rows.join('\n')}\n</dl>\n`}<p>Example: <a class="wrap" href="../${escaped(target)}"><code>${escaped(target)}</code></a></p>
+<details class="scripted" data-target="${escaped(target)}"><summary>Its answer</summary><pre tabindex="0"></pre></details>
+</article>`;
+  };
+  const sections = tags.map(({ name, description }) => {
+    const own = Object.entries(paths).filter(([, { get }]) => get.tags.includes(name));
+    return `<section>\n<h2>${name}</h2>\n<p>${escaped(description)}</p>\n${own.map(([path, { get }]) => endpoint(path, get)).join('\n')}\n</section>`;
+  });
+  const rules = info.description.split('\n\n').map((text) => `<p>${marked(text)}</p>`);
+  return `${HTML_START}
+<meta name="description" content="Endpoints of the API of this mirror of Bitcoin rune activity, with an example of each.">
+<title>API · Rune activity mirror</title>
+<link rel="icon" href="${ICON}">
+<link rel="stylesheet" href="../explorer.css">
+<script type="module" src="../docs/init.js"></script>
+<noscript><style>.scripted { display: none !important }</style></noscript>
 </head>
 <body>
+<a class="skip" href="#main">Skip to the content</a>
 <header>
-<h1>API of this mirror</h1>
-<nav aria-label="Mirror"><a href="../">Back to the mirror</a><a href="../docs/">Endpoints</a><a href="../openapi.json">openapi.json</a></nav>
+${barOf('../')}
 </header>
-<main id="endpoints"></main>
-<div id="swagger-ui" tabindex="-1" hidden></div>
-<noscript>This page needs JavaScript. The description for programs is <a href="../openapi.json">openapi.json</a>.</noscript>
-<footer>The console is Swagger UI. <a href="../docs/LICENSE.txt">Its licences</a></footer>
-<script type="module" src="../docs/init.js"></script>
+<main id="main" class="api" tabindex="-1">
+<h1>API of this mirror</h1>
+<p class="lead">For programs, the same is in <a href="../openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
+${sections.join('\n')}
+<section>
+<h2>Rules</h2>
+${rules.join('\n')}
+</section>
+</main>
 </body>
 </html>
 `;
-
-/**
- * Returns the page, Swagger UI's script and styles, and the required licences: Apache 2.0 with its notice, and the
- * licences of programs bundled in the script. Throws if the package is missing.
- */
-export function docsFiles(): [path: string, content: Buffer][] {
-  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  const read = (name: string) => readFileSync(join(folder, name));
-  const licences = [
-    read('NOTICE'),
-    read('LICENSE'),
-    'swagger-ui-bundle.js contains other programs under these licences (in the package: swagger-ui-bundle.js.LICENSE.txt):\n',
-    read('swagger-ui-bundle.js.LICENSE.txt'),
-  ];
-  return [
-    ['docs/index.html', Buffer.from(HTML)],
-    ['docs/swagger-ui-bundle.js', read('swagger-ui-bundle.js')],
-    ['docs/swagger-ui.css', read('swagger-ui.css')],
-    ['docs/LICENSE.txt', Buffer.from(licences.join('\n'))],
-  ];
 }

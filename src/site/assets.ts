@@ -13,7 +13,6 @@ import type { BuildOptions } from 'esbuild';
 import { replaceFile, writeNew } from '../disk/replaceFile.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { program } from '../program.ts';
-import { docsFiles } from './apiDocsPage.ts';
 
 export type OwnFile = readonly [path: string, content: Buffer];
 
@@ -49,7 +48,6 @@ function made(): OwnFile[] {
     return [
       ...bundles(join(PROJECT, 'node_modules/.cache/rune-activity-mirror/bundles.json')),
       ['client.d.ts', readFileSync(inSource('serve/client/client.d.ts'))],
-      ...docsFiles(),
     ];
   } catch (error) {
     throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);

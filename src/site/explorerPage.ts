@@ -6,13 +6,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { NETWORKS } from '../runes/networks.ts';
 import { count, formatHeights, groupDigits, shorten } from './formatValues.ts';
-import { HTML_START } from './htmlStart.ts';
-
-/** Logo: the rune Raido, drawn as lines because few fonts have runic letters. */
-const MARK =
-  '<svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#3d36a4"/><path d="M11.5 25V7l9 5-9 5 9.5 8" fill="none" stroke="#fff" stroke-width="2.6" stroke-linejoin="round" stroke-linecap="round"/></svg>';
-
-const ICON = `data:image/svg+xml,${encodeURIComponent(MARK.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" '))}`;
+import { barOf, HTML_START, ICON } from './htmlStart.ts';
 
 /**
  * Returns the build's options as JSON for the scripts. Escapes `<`, so that the JSON cannot contain markup. Omits
@@ -52,10 +46,7 @@ export function explorerPage(manifest: Manifest): string {
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header>
-<div class="bar">
-<a class="brand" href="./">${MARK}<span>Rune activity mirror</span></a>
-<nav aria-label="Site"><a class="scripted" href="./?runes">Runes</a><a href="docs/">API</a><a href="./#ask">Use it</a></nav>
-</div>
+${barOf('./')}
 <form id="look-up" class="scripted" role="search" autocomplete="off" novalidate>
 <label for="query">Look up</label>
 <div class="field"><input id="query" name="query" type="text" inputmode="search" enterkeyhint="search" spellcheck="false" autocapitalize="none" maxlength="200" aria-describedby="query-problem" role="combobox" aria-expanded="false" aria-autocomplete="list" aria-controls="suggestions" placeholder="Rune, address, transaction or block"><kbd title="Press / to come here" aria-hidden="true">/</kbd><button type="submit">Look up</button>
@@ -106,7 +97,7 @@ ${figure('Highest block', manifest.tip?.height ?? tip)}
 <p id="example">The default limit is ${smallest}, the maximum ${manifest.page_sizes.at(-1)}. Example: <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
 </div>
 <ul class="links">
-<li><a href="docs/">API reference</a> with a console, and the <a href="openapi.json">OpenAPI description</a></li>
+<li><a href="docs/">API reference</a> with examples, and the <a href="openapi.json">OpenAPI description</a></li>
 <li><a href="client.js">Client module</a> for browsers and servers</li>
 <li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">statistics</a></li>
 ${manifest.rows === undefined ? '' : `<li><a href="${manifest.rows.index}">Parquet files</a> of all rows</li>\n`}<li><a href="runes/v1/manifest.json">Manifest</a> of this mirror, and its <a href="runes/v1/index.json">status</a></li>

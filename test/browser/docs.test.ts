@@ -4,11 +4,12 @@
  */
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { type Listening, listening, startServer } from '../support/server.ts';
-import { closeBrowser, expectAccessible, openPage, violations, visit } from './support.ts';
+import { closeBrowser, expectAccessible, openPage } from './support.ts';
 
 let host: Listening;
 let proxy: Listening;
@@ -40,128 +41,70 @@ afterAll(async () => {
   await proxy.close();
 });
 
-/**
- * Opens an operation on the page, and executes it with the examples in its fields. Returns the requested URL, the
- * status and the body.
- */
-async function execute(base: string, operation: string) {
-  const { page, problems, requested, close } = await openPage(`${base}docs/#/${operation}`);
-  try {
-    const block = page.locator(`[id="operations-${operation.replace('/', '-')}"]`);
-    const button = block.locator('.execute');
-    await button.waitFor();
-    // Waits until Swagger UI has resolved the operation. If a click comes before, it fails, and so do all later clicks.
-    await block.locator('.opblock-loading-animation').waitFor({ state: 'detached' });
-    // Does not use click(), which waits for two equal frames: a busy machine may never draw them.
-    await button.dispatchEvent('click');
-    const answer = block.locator('.live-responses-table');
-    const status = await answer.locator('tbody td.response-col_status').first().innerText();
-    const body = await answer.locator('tbody .response-col_description pre').first().innerText();
-    return { url: requested.at(-1), status: Number.parseInt(status, 10), body: JSON.parse(body) as unknown, problems, requested };
-  } finally {
-    await close();
-  }
+/** Shows the answer of an endpoint on an open page, and returns its text. */
+async function answerOf(page: Page, operation: string): Promise<string> {
+  await page.click(`#${operation} summary`);
+  await page.waitForFunction((id) => document.querySelector(`#${id} pre`)?.textContent !== '', operation);
+  return (await page.textContent(`#${operation} pre`)) ?? '';
 }
 
-it.each(['root', 'path'] as const)('sends requests only to the mirror, at its %s', async (where) => {
+it.each(['root', 'path'] as const)('shows answers of this mirror, which is at the %s of its host', async (where) => {
   const base = bases[where];
-  const { url, status, body, problems, requested } = await execute(base, 'Activity/listBlockActivity');
-  expect({ url, status, problems }).toEqual({
-    url: `${base}runes/v1/blocks/2000010/activity?offset=0&limit=20`,
-    status: 200,
-    problems: [],
-  });
-  const answer = await host.send('GET', '/runes/v1/blocks/2000010/activity?offset=0&limit=20');
-  expect(body).toEqual(JSON.parse(answer.body));
-  expect(requested.filter((each) => !each.startsWith(base))).toEqual([]);
-  expect(requested).toContain(`${base}openapi.json`);
+  const { page, problems, requested, close } = await openPage(`${base}docs/`);
+  for (const [operation, target] of [
+    ['listBlockActivity', 'runes/v1/blocks/2000010/activity'],
+    ['getStatus', 'runes/v1/'],
+    ['getDigests', 'runes/v1/digests/2000000.json'],
+  ] as const) {
+    const answer = JSON.stringify(JSON.parse((await host.send('GET', `/${target}`)).body), null, 2);
+    const shown = answer.length > 6000 ? `${answer.slice(0, 6000)}\n…` : answer;
+    expect(await answerOf(page, operation)).toBe(`200 OK\n${shown}`);
+    expect(await page.getAttribute(`#${operation} a`, 'href')).toBe(`../${target}`);
+    expect(requested.at(-1)).toBe(`${base}${target}`);
+  }
+  expect(requested.filter((each) => !each.startsWith(base) && !each.startsWith('data:'))).toEqual([]);
+  expect(problems).toEqual([]);
+  expect(await answerOf(page, 'listHolders')).toMatch(/^501 Not Implemented\n.*"message": "this mirror does not have holders/s);
+  await page.click('nav a:text("API")');
+  expect(page.url()).toBe(`${base}docs/`);
+  await page.click('.brand');
+  await page.waitForURL(base);
+  await close();
 });
 
-it.each([
-  ['Mirror/getStatus', '/runes/v1/'],
-  ['Mirror/getDigests', '/runes/v1/digests/2000000.json'],
-])('executes %s with its examples', async (operation, target) => {
-  const { status, body, problems } = await execute(bases.root, operation);
-  expect({ status, problems }).toEqual({ status: 200, problems: [] });
-  expect(body).toEqual(JSON.parse((await host.send('GET', target)).body));
+it('says why an answer cannot be shown', async () => {
+  const { page, close } = await openPage(`${bases.root}docs/`);
+  await page.route('**/runes/v1/', (route) => route.abort());
+  expect(await answerOf(page, 'getStatus')).toContain('cannot be loaded (');
+  await page.route('**/activity', (route) => route.fulfill({ status: 404, contentType: 'text/html', body: '' }));
+  expect(await answerOf(page, 'listBlockActivity')).toContain('404 Not Found: this host has only files');
+  await close();
 });
 
-it('lists the endpoints and then the rules, and loads the console for a selected endpoint', async () => {
-  const { page, problems, requested, close } = await openPage(`${bases.path}docs/`);
+it('has the endpoints with their parameters, and then the rules, also without scripts', async () => {
+  const { page, problems, close } = await openPage(`${bases.path}docs/`, { javaScriptEnabled: false });
   const { paths, tags } = JSON.parse((await host.send('GET', '/openapi.json')).body) as {
-    paths: Record<string, { get: { tags: string[] } }>;
+    paths: Record<string, { get: { operationId: string; parameters?: unknown[] } }>;
     tags: { name: string }[];
   };
-  await page.waitForSelector('#endpoints li');
-  const shown = await page.$$eval('#endpoints li a', (all) => all.map((link) => link.textContent?.replace('GET ', '')));
-  expect(shown.sort()).toEqual(Object.keys(paths).sort());
-  expect(await page.$$eval('#endpoints h2', (all) => all.map((one) => one.textContent))).toEqual([
-    ...tags.map(({ name }) => name),
-    'Rules',
-  ]);
+  const shown = await page.$$eval('main article', (all) =>
+    all.map((one) => [one.querySelector('h3')?.textContent?.replace('GET ', ''), one.id, one.querySelectorAll('dt').length]),
+  );
+  const described = Object.entries(paths).map(([path, { get }]) => [path, get.operationId, get.parameters?.length ?? 0]);
+  expect(shown.sort()).toEqual(described.sort());
+  expect(await page.$$eval('h2', (all) => all.map((one) => one.textContent))).toEqual([...tags.map(({ name }) => name), 'Rules']);
   // The text on the page must contain no Markdown.
-  expect(await page.innerText('#endpoints')).toMatch(/Order: in a block the last transaction comes first.*Windows: limit and offset/);
-  expect(await page.innerText('#endpoints')).not.toMatch(/`|\*\*/);
-  expect(requested.filter((url) => url.includes('swagger'))).toEqual([]);
-  await page.focus('#endpoints li:has-text("blocks/{block}") a');
-  await page.keyboard.press('Enter');
-  await page.waitForSelector('.execute');
-  expect([await page.isVisible('#endpoints'), await page.evaluate(() => location.hash)]).toEqual([false, '#/Activity/listBlockActivity']);
-  await page.click('nav a:text("Endpoints")');
-  await page.waitForSelector('#endpoints li');
-  expect(await page.isVisible('#swagger-ui')).toBe(false);
+  expect(await page.innerText('main')).toMatch(/Order: in a block the last transaction comes first.*Windows: limit and offset/);
+  expect(await page.innerText('main')).not.toMatch(/`|\*\*/);
+  expect([await page.title(), await page.isVisible('summary')]).toEqual(['API · Rune activity mirror', false]);
   expect(problems).toEqual([]);
   await close();
 });
 
-it('names a part that cannot be loaded', async () => {
-  const { page, close } = await openPage('about:blank');
-  await page.route('**/openapi.json', (route) => route.fulfill({ status: 503, body: '' }));
-  await page.route('**/swagger-ui-bundle.js', (route) => route.abort());
-  await visit(page, `${bases.root}docs/`);
-  expect(await page.textContent('#endpoints')).toContain('cannot be loaded (status 503)');
-  await page.goto(`${bases.root}docs/#/`);
-  await page.waitForSelector('#swagger-ui:has-text("cannot be loaded (swagger-ui-bundle.js is missing)")');
-  await close();
-});
-
-it('the list of endpoints has no accessibility violation', async () => {
+it('has no accessibility violation, and its background follows the mode', async () => {
   const { page, close } = await openPage(`${bases.root}docs/`);
-  await page.waitForSelector('#endpoints li');
+  await answerOf(page, 'getStatus');
   await expectAccessible(page);
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(19, 20, 26)');
   await close();
 });
-
-it('links back to the mirror, and to the licences', async () => {
-  const { page, problems, close } = await openPage(`${bases.path}docs/`);
-  expect(await page.title()).toBe('API - Rune activity mirror');
-  expect(await page.getByRole('link', { name: 'Back to the mirror' }).evaluate((link: HTMLAnchorElement) => link.href)).toBe(bases.path);
-  expect(problems).toEqual([]);
-  await page.getByRole('link', { name: 'Its licences' }).click();
-  await page.waitForURL(`${bases.path}docs/LICENSE.txt`);
-  expect(await page.locator('pre').innerText()).toMatch(/SmartBear[\s\S]*Apache License[\s\S]*classnames/);
-  await close();
-});
-
-/**
- * Rules of axe-core that Swagger UI breaks, which this project cannot fix. Check the list when Swagger UI is updated.
- */
-const OF_SWAGGER_UI = { light: ['color-contrast'], dark: [], both: ['heading-order', 'nested-interactive', 'region', 'select-name'] };
-
-it.each(['light', 'dark'] as const)(
-  'follows the %s mode, and has no accessibility violations except those of Swagger UI',
-  async (colorScheme) => {
-    const { page, close } = await openPage(`${bases.root}docs/#/`, { colorScheme });
-    await page.locator('.opblock').first().waitFor();
-    const colour = await page.locator('.info .title').evaluate((title) => getComputedStyle(title).color);
-    expect(Number(/[0-9]+/.exec(colour)?.[0]) > 127).toBe(colorScheme === 'dark');
-    const rules = (await violations(page)).map((line) => line.split(':')[0]);
-    expect(rules).toEqual([...OF_SWAGGER_UI[colorScheme], ...OF_SWAGGER_UI.both]);
-    const own = await page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: { run(context: object): Promise<{ violations: unknown[] }> } };
-      return (await axe.run({ exclude: ['#swagger-ui'] })).violations;
-    });
-    expect(own).toEqual([]);
-    await close();
-  },
-);

@@ -92,14 +92,13 @@ describe('suggestions', () => {
       '🐕DOG•GO•TO•THE•MOON#2 840000:3',
       'DOGS•AND•CATS•TOGETHER#3 840000:6',
       'ᚱDOMINO•EFFECT•NOW#4 840000:9',
-      'RunesDOin any word',
     ]);
     await page.keyboard.type('gs');
-    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 2);
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 1);
     expect(await page.textContent('#suggestions b')).toBe('DOGS');
-    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '2 suggestions');
+    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '1 suggestion');
     await page.keyboard.press('Backspace');
-    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 3);
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 2);
     expect(await field(page)).toEqual(['true', null]);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
@@ -108,9 +107,7 @@ describe('suggestions', () => {
     expect(await violations(page)).toEqual([]);
     // On the last suggestion, the down key leads back to the field.
     await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
     expect(await field(page)).toEqual(['true', null]);
-    await page.keyboard.press('ArrowUp');
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await page.waitForSelector('h1:text("DOGS•AND•CATS•TOGETHER")');
@@ -146,7 +143,7 @@ describe('suggestions', () => {
       ['840000:3', ['Rune840000:3']],
       [holder(1), [`Address${holder(1).slice(0, 10)}…${holder(1).slice(-10)}`]],
       ['https://ordinals.com/rune/LATER•THAN•TODAY', ['RuneLATERTHANTODAY']],
-      ['lat', ['שLATER•THAN•TODAY#5 840000:12', 'Blocklatestthe highest of this mirror', 'RunesLATin any word']],
+      ['lat', ['שLATER•THAN•TODAY#5 840000:12', 'Blocklatestthe highest of this mirror']],
       ['.', []],
     ];
     for (const [text, expected] of cases) {
@@ -156,38 +153,15 @@ describe('suggestions', () => {
     }
     // No rune name begins with these letters, so the search file for them does not exist.
     await page.fill('#query', 'zz');
-    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '1 suggestion');
-    expect(await options(page)).toEqual(['RunesZZin any word']);
-  });
-
-  it('include runes whose later word begins like the text, with these letters in bold', async () => {
-    const { page } = await openAt('');
-    await page.focus('#query');
-    await page.keyboard.type('moon');
-    const last = 'RunesMOONin any word';
-    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 3);
-    expect(await options(page)).toEqual(['🏮AMBER•LANTERN•MOON#1 840000:1', '🐕DOG•GO•TO•THE•MOON#2 840000:3', last]);
-    expect(await page.$$eval('#suggestions b', (all) => all.map((one) => one.textContent))).toEqual(['MOON', 'MOON']);
-    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '3 suggestions');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Enter');
-    await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
-    // The typed letters may continue into the next word of a name. Names that begin with the letters come first.
-    await page.fill('#query', 'andc');
-    await page.waitForSelector('#suggestions b:text("AND•C")');
-    await page.fill('#query', 'la');
-    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 4);
-    expect(await page.$$eval('#suggestions b', (all) => all.map((one) => one.parentElement?.textContent))).toEqual([
-      'LATER•THAN•TODAY',
-      'AMBER•LANTERN•MOON',
-    ]);
+    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '0 suggestions');
+    expect(await options(page)).toEqual([]);
   });
 
   it('do not need etchings', async () => {
     const { page } = await openAt('', mirrorOf('records'));
     await page.fill('#query', 'dogg');
     await page.waitForSelector('#suggestions li');
-    expect(await options(page)).toEqual(['DOG•GO•TO•THE•MOON#3 840000:3', 'RunesDOGGin any word']);
+    expect(await options(page)).toEqual(['DOG•GO•TO•THE•MOON#3 840000:3']);
   });
 });
 
@@ -337,9 +311,7 @@ describe('the page of a rune', () => {
   it('that does not exist suggests similar names, also for swapped letters', async () => {
     const { page: swapped } = await openAt('?rune=ODGSANDCATSTOGETHR');
     expect(await swapped.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOGS•AND•CATS•TOGETHER']);
-    const { page } = await openAt('?rune=LANTERN');
-    expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toContain('AMBER•LANTERN•MOON');
-    await visit(page, `http://127.0.0.1:${mirrorOf('full').port}/?rune=DOGGONE`);
+    const { page } = await openAt('?rune=DOGGONE');
     expect(await page.textContent('#view')).toContain('This mirror has no rune DOGGONE.');
     expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOG•GO•TO•THE•MOON']);
     await page.click('#view .links a');
@@ -407,13 +379,13 @@ describe('the page of all runes', () => {
     expect(await first.locator('.rune').innerHTML()).toBe('LATER•<wbr>THAN•<wbr>TODAY');
     const [sign, name] = [await first.locator('.sign').boundingBox(), await first.locator('.rune').boundingBox()];
     expect(Number(sign?.x) + Number(sign?.width)).toBeLessThan(Number(name?.x) + 1);
-    expect((await rows(page)).map(([rune, , supply, mint]) => [rune, supply, mint])).toEqual([
-      ['שLATER•THAN•TODAY 840000:12', '0.7', 'Opens at block 850,0000%'],
-      ['ᚱDOMINO•EFFECT•NOW 840000:9', '12', 'Closed since block 840,0600.05%'],
-      ['¤DOGS•AND•CATS•TOGETHER 840000:6', '60', 'Closed: all mints are made100%'],
-      ['🐕DOG•GO•TO•THE•MOON 840000:3', '99,999,999,979', 'None'],
-      ['🏮AMBER•LANTERN•MOON 840000:1', '21,014,000', 'Open3.50%'],
-      ['⧉UNCOMMON•GOODS 1:0', '0', 'Open until block 1,049,9990%'],
+    expect((await rows(page)).map(([rune, , supply, mints, mint]) => [rune, supply, mints, mint])).toEqual([
+      ['שLATER•THAN•TODAY 840000:12', '0.7', '0', 'Opens at block 850,000 0%'],
+      ['ᚱDOMINO•EFFECT•NOW 840000:9', '12', '12', 'Closed since block 840,060 0.05%'],
+      ['¤DOGS•AND•CATS•TOGETHER 840000:6', '60', '60', 'Closed: all mints are made 100%'],
+      ['🐕DOG•GO•TO•THE•MOON 840000:3', '99,999,999,979', '0', 'None'],
+      ['🏮AMBER•LANTERN•MOON 840000:1', '21,014,000', '140', 'Open 3.50%'],
+      ['⧉UNCOMMON•GOODS 1:0', '0', '0', 'Open until block 1,049,999 0%'],
     ]);
     expect(await page.textContent('.command')).toMatch(/runes\/v1\/etchings'$/);
     expect((await csvOf(page)).map((line) => line.split(',')[2])).toEqual([
@@ -421,6 +393,10 @@ describe('the page of all runes', () => {
       ...['LATERTHANTODAY', 'DOMINOEFFECTNOW', 'DOGSANDCATSTOGETHER', 'DOGGOTOTHEMOON', 'AMBERLANTERNMOON', 'UNCOMMONGOODS'],
       undefined,
     ]);
+    await page.click('.sort:text("Mints")');
+    expect((await rows(page))[0]?.[0]).toContain('AMBER');
+    await page.click('.sort:text("Etched")');
+    expect((await rows(page))[0]?.[0]).toContain('UNCOMMON');
     await page.click('.chip:text("Open mints")');
     await page.waitForSelector('text=Searched 6 of 6 runes, newest first. 2 of them can be minted in the next block.');
     expect((await rows(page)).map(([rune, amount, left]) => [rune, amount, left])).toEqual([
@@ -428,13 +404,33 @@ describe('the page of all runes', () => {
       ['⧉UNCOMMON•GOODS 1:0', '1', '340,282,366,920,938,463,463,374,607,431,768,211,455'],
     ]);
     await page.click('.chip:text("Most active")');
-    await page.waitForSelector('th:text("Records")');
+    await page.waitForSelector('.sort:text("Records")');
     expect((await rows(page))[0]).toEqual(['AMBER•LANTERN•MOON 840000:1', '282', '140', '0', '0']);
     expect((await csvOf(page))[1]).toMatch(/^840000:1,\d+,AMBERLANTERNMOON,AMBER•LANTERN•MOON,282,1,140,/);
+    await page.click('.sort:text("Burn")');
+    expect((await rows(page))[0]?.[0]).toMatch(/^DOG•/);
+    await page.click('.sort:text("Records")');
     await page.click('.runes-list a >> nth=0');
     await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
     await page.goBack();
-    await page.waitForSelector('th:text("Records")');
+    await page.waitForSelector('.sort:text("Records")');
+    expect(problems).toEqual([]);
+  });
+
+  it('shows the most active runes of the last blocks, from the statistics of a hundred blocks each', async () => {
+    const { page, problems } = await openAt('?runes&list=day', mirrorOf('outputs'));
+    const files = await Promise.all(
+      [2_000_000, 2_000_100].map((start) => get<{ runes: { id: string; records: number }[] }>(`stats/${start}.json`, mirrorOf('outputs'))),
+    );
+    const sums = new Map<string, number>();
+    for (const { id, records } of files.flatMap(({ runes }) => runes)) sums.set(id, (sums.get(id) ?? 0) + records);
+    const expected = [...sums.values()].sort((a, b) => b - a).slice(0, 20);
+    expect((await rows(page)).map(([, records]) => Number(records?.replace(',', '')))).toEqual(expected);
+    expect(Math.max(...files.flatMap(({ runes }) => runes.map(({ records }) => records)))).toBeLessThan(expected[0] ?? 0);
+    expect(await page.textContent('#view p')).toMatch(/^Blocks 2,000,000 to 2,000,199\./);
+    await page.click('.chip:text("Active in 1,008 blocks")');
+    await page.waitForSelector('text=Blocks 1,999,100 to 2,000,199.');
+    expect(await page.title()).toBe('Runes, active in 1,008 blocks · Rune activity mirror');
     expect(problems).toEqual([]);
   });
 
@@ -442,8 +438,8 @@ describe('the page of all runes', () => {
     const { page } = await openAt('?runes&list=active', mirrorOf('outputs'));
     await page.waitForSelector('.runes-list');
     for (const [width, columns] of [
-      [360, 2],
-      [600, 4],
+      [360, 1],
+      [600, 1],
       [800, 4],
       [1000, 4],
     ] as const) {
@@ -489,37 +485,20 @@ describe('the page of all runes', () => {
   });
 });
 
-describe('a search of all names', () => {
+it('a search shows the runes whose names begin with the letters', async () => {
   const found = (page: Page) => page.$$eval('.runes-list .rune', (all) => all.map((one) => one.textContent));
-
-  it('finds any word, letters across spacers, and symbols', async () => {
-    const { page, problems } = await openAt('');
-    await page.focus('#query');
-    await page.keyboard.type('moon');
-    await page.click('#suggestions li:has-text("in any word")');
-    await page.waitForSelector('.runes-list');
-    expect([await page.textContent('h1:visible'), await found(page)]).toEqual([
-      'Runes with MOON',
-      ['AMBER•LANTERN•MOON', 'DOG•GO•TO•THE•MOON'],
-    ]);
-    expect(await page.textContent('#view p')).toBe('2 of 6 runes have a word that begins like this.');
-    expect(await violations(page)).toEqual([]);
-    await lookUp(page, '🐕');
-    expect([new URL(page.url()).search, await found(page)]).toEqual(['?runes=%F0%9F%90%95', ['DOG•GO•TO•THE•MOON']]);
-    // Nothing has this name, but names begin like this.
-    await lookUp(page, 'dog');
-    expect([new URL(page.url()).search, await found(page)]).toEqual(['?runes=DOG', ['DOG•GO•TO•THE•MOON', 'DOGS•AND•CATS•TOGETHER']]);
-    await lookUp(page, 'catstog');
-    await page.click('text=Runes with CATSTOG in their names');
-    await page.waitForSelector('.runes-list');
-    expect(await found(page)).toEqual(['DOGS•AND•CATS•TOGETHER']);
-    await visit(page, `http://127.0.0.1:${mirrorOf('full').port}/?runes=OON`);
-    expect(await page.textContent('#view p')).toBe('0 of 6 runes have a word that begins like this.');
-    await visit(page, `http://127.0.0.1:${mirrorOf('records').port}/?runes=MOON`);
-    expect(await page.textContent('#view .note')).toContain('does not have etchings');
-    // No name begins with MO or CA, so the search files for these letters do not exist.
-    expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
-  });
+  const { page, problems } = await openAt('');
+  // Nothing has this name, but names begin like this.
+  await lookUp(page, 'dog');
+  expect([new URL(page.url()).search, await page.textContent('h1:visible')]).toEqual(['?runes=DOG', 'Runes with DOG']);
+  expect(await found(page)).toEqual(['DOG•GO•TO•THE•MOON', 'DOGS•AND•CATS•TOGETHER']);
+  expect(await page.textContent('#view p')).toBe('The oldest runes whose names begin like this: 2.');
+  expect(await violations(page)).toEqual([]);
+  await visit(page, `http://127.0.0.1:${mirrorOf('full').port}/?runes=DOGX`);
+  expect(await page.textContent('#view p')).toBe('No name of a rune begins like this.');
+  await visit(page, `http://127.0.0.1:${mirrorOf('records').port}/?runes=DOG`);
+  expect(await found(page)).toEqual(['DOG•GO•TO•THE•MOON']);
+  expect(problems).toEqual([]);
 });
 
 describe('the page of an address', () => {
@@ -538,11 +517,11 @@ describe('the page of an address', () => {
     const { results, total } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
     expect(total).toBeGreaterThan(60);
     const transactions = [...new Set(results.map(({ location }) => location.tx_id))];
-    const shown = await cells(page, ['Operation', 'Amount', 'To']);
+    const shown = await cells(page, ['Operation', 'Amount', 'From or to']);
     // Omits the last transaction, whose records may continue on the next page.
     const isLast = ({ location }: Activity) => location.tx_id === transactions.at(-1);
     const rowOf = ({ operation, amount, receiver_address }: Activity) =>
-      operation === 'receive' ? `in +${groupDigits(amount ?? '')} ` : `out −${groupDigits(amount ?? '')} →${receiver_address}`;
+      operation === 'receive' ? `in +${groupDigits(amount ?? '')} ←where from` : `out −${groupDigits(amount ?? '')} →${receiver_address}`;
     const expected = transactions.slice(0, -1).map((tx) => {
       const same = results.filter(({ location }) => location.tx_id === tx);
       const own = same.find(({ receiver_address }) => receiver_address === holder(0))?.amount;
@@ -760,6 +739,7 @@ it.each([
   ['all runes', '?runes'],
   ['open mints', '?runes&list=open'],
   ['active runes', '?runes&list=active'],
+  ['recently active runes', '?runes&list=day'],
 ] as const)('%s has no accessibility violation', async (_, search) => {
   const { page } = await openAt(search, mirrorOf(search.includes('output') ? 'outputs' : 'full'));
   await settled(page);

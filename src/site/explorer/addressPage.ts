@@ -4,7 +4,7 @@ import { shorten } from '../formatValues.ts';
 import { compareAmounts } from './amountMath.ts';
 import { el } from './dom.ts';
 import { copyButton, outputLink, runeLink } from './parts.ts';
-import { type Compare, sortable } from './sortable.ts';
+import { byName, type Compare, sortable } from './sortable.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
 import { addressActivityTable, BLOCK_WIDTH, blockCell, RUNE_AMOUNT } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
@@ -54,12 +54,9 @@ const idOf = ({ rune }: Balance): readonly [height: number, index: number] => {
   return [height ?? 0, index ?? 0];
 };
 
-/** Spacers are sorted like spaces: DOG•GO comes before DOGS. */
-const wordsOf = ({ rune }: Balance): string => rune.spaced_name.replaceAll('•', ' ');
-
 /** Orders that a reader may choose. The API sorts by smallest units, so runes with many decimals come first there. */
 const BALANCE_ORDERS: Readonly<Record<string, Compare<Balance>>> = {
-  Rune: (a, b) => (wordsOf(a) < wordsOf(b) ? -1 : 1),
+  Rune: (a, b) => byName(a.rune, b.rune),
   'Rune id': (a, b) => idOf(a)[0] - idOf(b)[0] || idOf(a)[1] - idOf(b)[1],
   Balance: (a, b) => compareAmounts(a.balance, b.balance),
 };
@@ -69,9 +66,8 @@ function balancesTable(balances: readonly Balance[], total: number, symbols: Sym
     { name: 'Rune', cell: ({ rune }) => [symbols && signOf(rune.id, symbols), runeLink(rune)] },
     ...RUNE_AMOUNT.slice(1),
   ];
-  const table = sortable(tableOf('records balances-list', 'Balances', columns, [balances]), balances, BALANCE_ORDERS, 'Balance');
-  if (balances.length < total) table.prepend(el('caption', { class: 'joined quiet' }, 'Sorted within this page'));
-  return table;
+  const table = tableOf('records balances-list', 'Balances', columns, [balances]);
+  return sortable(table, balances, BALANCE_ORDERS, { first: 'Balance', isPart: balances.length < total });
 }
 
 /** Shows the symbol of a rune as soon as it is fetched. Without the symbol, its place stays empty. */

@@ -4,7 +4,9 @@ import { formatHeights, groupDigits } from '../formatValues.ts';
 import { byId } from './dom.ts';
 import { announce } from './parts.ts';
 import { mirror } from './requestMirror.ts';
-import { stateOf } from './runeNames.ts';
+
+/** Returns a text that changes with the data of the mirror. */
+const stateOf = ({ digest, tip }: MirrorManifest): string => `${digest} ${tip?.hash ?? ''}`;
 
 /** Time between two requests for the manifest. Without new data, the answer is a 304 without a body. */
 const INTERVAL_MS = 30_000;

@@ -12,8 +12,7 @@ import { refreshOverview, showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
-import { fetchBlockStats, fetchList, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
-import { freeNames, readNames } from './runeNames.ts';
+import { fetchBlockStats, fetchList, fetchRecentStats, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import { type FoundView, LATEST, type ListView, runesWith, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
 
@@ -112,8 +111,8 @@ async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<read
     mirror,
     manifest,
     find: findByLetters,
-    names: { freeNames, readNames },
     stats: fetchStats,
+    recentStats: fetchRecentStats,
     signal,
   });
   signal.throwIfAborted();
@@ -190,7 +189,7 @@ function say(misread: Misread | undefined): void {
   );
 }
 
-const closeSuggestions = suggestFor(field, byId('suggestions'), { find: findByLetters, freeNames }, (view) => go(searchOf(view)));
+const closeSuggestions = suggestFor(field, byId('suggestions'), findByLetters, (view) => go(searchOf(view)));
 
 byId('look-up').addEventListener('submit', (event) => {
   event.preventDefault();

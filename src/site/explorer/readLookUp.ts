@@ -5,18 +5,7 @@ import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { withoutZeros } from '../../pages/parseIds.ts';
 import { hasRightChecksum } from '../../runes/address.ts';
 import { idInUrl } from './otherSites.ts';
-import {
-  addressView,
-  type FoundView,
-  HEX,
-  LATEST,
-  listOf,
-  outputView,
-  runesWith,
-  runeView,
-  SUBJECT_LISTS,
-  type SubjectView,
-} from './views.ts';
+import { addressView, type FoundView, HEX, LATEST, listOf, outputView, runeView, SUBJECT_LISTS, type SubjectView } from './views.ts';
 
 /** Problem of a text that cannot be looked up. */
 export interface Misread {
@@ -85,13 +74,7 @@ export function readLookUp(text: string): FoundView | Misread {
   if (/^[0-9]{1,16}$/.test(height)) return listOf('block', withoutZeros(height));
   const address = addressIn(trimmed);
   if (address !== undefined) return wrongAddress(address) ?? addressView(address);
-  return readOutpoint(id) ?? readRune(trimmed) ?? readUrl(trimmed) ?? readSymbol(trimmed) ?? misreadOf(id);
-}
-
-/** Parses the symbol of runes, which is one character. Undefined for other text. */
-function readSymbol(text: string): SubjectView | undefined {
-  const symbol = text.replace(/\ufe0f$/, '');
-  return /^[^0-9A-Za-z.•·]$/u.test(symbol) ? runesWith(symbol) : undefined;
+  return readOutpoint(id) ?? readRune(trimmed) ?? readUrl(trimmed) ?? misreadOf(id);
 }
 
 /** Parses the URL of a transaction, output, block, rune or address at any explorer. Undefined for other text. */

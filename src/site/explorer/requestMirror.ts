@@ -1,9 +1,9 @@
 /** Requests of the explorer to the mirror. */
 
-import type { LatestBlocks, Stats } from '../../contract/statsSchemas.ts';
+import type { LatestBlocks, RuneStats, Stats } from '../../contract/statsSchemas.ts';
 import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../../lists/searchFiles.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
-import { statsFilePath } from '../../pages/filePaths.ts';
+import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
 import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
@@ -27,6 +27,31 @@ export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.j
 /** Fetches the last blocks, newest first. Rejects with MissingStats. */
 export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
   (await fetchStatsFile<LatestBlocks>('runes/v1/blocks.json', ['blocks'])).blocks;
+
+/** Statistics of runes in the heights from `first` to `last`. A rune is in several entries. */
+interface RecentStats {
+  readonly first: number;
+  readonly last: number;
+  readonly runes: readonly RuneStats[];
+}
+
+/**
+ * Fetches the statistics of runes in at least the last `blocks` heights. They begin at a multiple of 100, because each
+ * file has 100 heights. Rejects with MissingStats.
+ */
+export async function fetchRecentStats(blocks: number): Promise<RecentStats> {
+  const { heights } = await mirror.manifest();
+  const last = heights.at(-1)?.[1] ?? 0;
+  const lowest = Math.max(0, last - blocks + 1);
+  const first = lowest - (lowest % STATS_PER_FILE);
+  const starts = Array.from({ length: Math.floor((last - first) / STATS_PER_FILE) + 1 }, (_, i) => first + i * STATS_PER_FILE);
+  // Heights without activity have no file.
+  const known = starts.filter((start) => heights.some(([from, to]) => from < start + STATS_PER_FILE && to >= start));
+  const files = await Promise.all(
+    known.map((start) => fetchStatsFile<{ readonly runes: readonly RuneStats[] }>(statsFilePath(start), ['runes'])),
+  );
+  return { first, last, runes: files.flatMap(({ runes }) => runes) };
+}
 
 /** Numbers of records of a block: all, and by operation. */
 export type BlockCounts = Readonly<Record<Operation | 'records', number>>;

@@ -1,8 +1,11 @@
 /** The page of all runes, with three lists: the newest runes, runes that can be minted, and the most active runes. */
 import type { RuneStats } from '../../contract/statsSchemas.ts';
+import { groupBy } from '../../groupBy.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
+import { statsFilePath } from '../../pages/filePaths.ts';
 import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
+import { compareAmounts } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
 import { type MintNow, mintNow } from './mintState.ts';
 import type { Shown } from './paging.ts';
@@ -10,7 +13,8 @@ import { blockLink, linkTo, timeOf } from './parts.ts';
 import { nameCell } from './runeCells.ts';
 import { runeSearchPage } from './runeSearchPage.ts';
 import { shareCell } from './shares.ts';
-import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
+import { byName, type Compare, sortable } from './sortable.ts';
+import { type DetailsPage, pageWithLists, type Source, type SubjectPart, type SubjectParts } from './subjectLists.ts';
 import { type Column, numbersOf, tableOf } from './tableOf.ts';
 import type { SubjectView } from './views.ts';
 
@@ -19,6 +23,8 @@ const READ_AT_ONCE = 240;
 /** A page of open mints ends after this number of open mints, or after this number of searched runes. */
 const ENOUGH_OPEN = 60;
 const MOST_SEARCHED = 1200;
+/** Number of most active runes of the last blocks, as many as the statistics of all blocks have. */
+const MOST_ACTIVE = 20;
 
 export function runesPage(view: SubjectView, source: Source): Promise<DetailsPage> {
   if (view.id !== '') return runeSearchPage(view, source);
@@ -29,7 +35,7 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
     newest: {
       path: 'etchings',
       fetch: has && ((window) => mirror.etchings({ ...window, signal })),
-      table: ({ results }) => newestTable(results as readonly Etching[], has?.counts === true, manifest),
+      table: (shown) => newestTable(shown, has?.counts === true, manifest),
       empty: 'This mirror has no runes.',
       missing,
     },
@@ -47,12 +53,13 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
         const { runes } = await stats();
         return { limit: runes.length, offset: 0, total: runes.length, results: runes };
       },
-      table: ({ results }) =>
-        tableOf('records runes-list active-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]]),
+      table: ({ results }) => activeTable(results as readonly RuneStats[]),
       empty: 'This mirror has no activity.',
       missing: '',
       isUncounted: true,
     },
+    day: recentlyActive(144, source),
+    week: recentlyActive(1008, source),
   };
   /** Reads runes from an offset on until enough of them can be minted. */
   async function searched(offset: number): Promise<Shown> {
@@ -80,19 +87,31 @@ const MINT: Column<Listed> = {
   cell: ({ mint }) =>
     mint === undefined
       ? [el('span', { class: 'quiet' }, 'None')]
-      : [el('span', { class: 'state', 'data-open': String(mint.isOpen) }, mint.text), ...shareCell(mint.share)],
+      : [el('span', { class: 'state', 'data-open': String(mint.isOpen) }, mint.text), ' ', ...shareCell(mint.share)],
 };
 
-function newestTable(etchings: readonly Etching[], hasCounts: boolean, manifest: Source['manifest']): HTMLElement {
+/** Orders that a reader may choose. Within a block, runes are ordered by transaction. */
+const ETCHING_ORDERS: Readonly<Record<string, Compare<Listed>>> = {
+  Rune: byName,
+  Etched: (a, b) => a.number - b.number,
+  Supply: (a, b) => compareAmounts(supplyOf(a), supplyOf(b)),
+  Premine: (a, b) => compareAmounts(a.supply.premine, b.supply.premine),
+  Mints: (a, b) => compareAmounts(a.supply.total_mints ?? '0', b.supply.total_mints ?? '0'),
+};
+
+const supplyOf = ({ supply }: Etching): string => supply.current ?? supply.premine;
+
+function newestTable({ results, total }: Shown, hasCounts: boolean, manifest: Source['manifest']): HTMLElement {
+  const listed = (results as readonly Etching[]).map((etching) => ({ ...etching, mint: mintNow(etching, manifest) }));
   const columns: readonly Column<Listed>[] = [
     RUNE,
     { name: 'Etched', cell: ({ location }) => [blockLink(location.block_height), ' ', ...etchedAt(location.timestamp)] },
-    { name: hasCounts ? 'Supply' : 'Premine', amount: ({ supply }) => supply.current ?? supply.premine },
+    { name: hasCounts ? 'Supply' : 'Premine', amount: supplyOf },
+    ...(hasCounts ? [numbersOf<Listed>('Mints', ({ supply }) => supply.total_mints ?? '0')] : []),
     MINT,
   ];
-  return tableOf('records runes-list', 'Runes, the newest first', columns, [
-    etchings.map((etching) => ({ ...etching, mint: mintNow(etching, manifest) })),
-  ]);
+  const table = tableOf('records runes-list', 'Runes, the newest first', columns, [listed]);
+  return sortable(table, listed, ETCHING_ORDERS, { isPart: listed.length < total });
 }
 
 /** The rune that the protocol itself etched has no time. */
@@ -124,9 +143,52 @@ function openMints(view: SubjectView, shown: Shown, manifest: Source['manifest']
   );
 }
 
-const ACTIVE: readonly Column<RuneStats>[] = [
-  RUNE,
-  ...(['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const).map((name) =>
-    numbersOf<RuneStats>(`${name.charAt(0).toUpperCase()}${name.slice(1)}`, (rune) => rune[name]),
-  ),
-];
+const COUNTED = ['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const;
+const headOf = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+const ACTIVE: readonly Column<RuneStats>[] = [RUNE, ...COUNTED.map((name) => numbersOf<RuneStats>(headOf(name), (rune) => rune[name]))];
+const ACTIVE_ORDERS: Readonly<Record<string, Compare<RuneStats>>> = {
+  Rune: byName,
+  ...Object.fromEntries(COUNTED.map((name) => [headOf(name), (a: RuneStats, b: RuneStats) => a[name] - b[name]])),
+};
+
+function activeTable(runes: readonly RuneStats[]): HTMLElement {
+  const table = tableOf('records runes-list', 'Runes, the most records first', ACTIVE, [runes]);
+  return sortable(table, runes, ACTIVE_ORDERS, { first: 'Records', isPart: false });
+}
+
+/** The runes with the most records in the heights from `first` to `last`. */
+interface Recent extends Shown {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Returns the list of the runes with the most records in the last blocks. */
+function recentlyActive(blocks: number, { recentStats, manifest }: Source): SubjectPart {
+  return {
+    path: statsFilePath(manifest.heights.at(-1)?.[1] ?? 0).replace('runes/v1/', ''),
+    fetch: async (): Promise<Recent> => {
+      const { first, last, runes } = await recentStats(blocks);
+      const sums = [...groupBy(runes, ({ id }) => id).values()].flatMap(added);
+      const results = sums.sort((a, b) => b.records - a.records).slice(0, MOST_ACTIVE);
+      return { limit: results.length, offset: 0, total: results.length, results, first, last };
+    },
+    table: (shown) => {
+      const { first, last, results } = shown as Recent;
+      const heights = `Blocks ${groupDigits(first)} to ${groupDigits(last)}. The mirror counts the records of runes by a hundred blocks.`;
+      return el('div', {}, el('p', {}, heights), activeTable(results as readonly RuneStats[]));
+    },
+    empty: 'No rune was active in these blocks.',
+    missing: '',
+    isUncounted: true,
+  };
+}
+
+/** Adds the counts of a rune's entries. */
+function added([first, ...others]: readonly RuneStats[]): RuneStats[] {
+  if (first === undefined) return [];
+  const counts = ['records', ...OPERATIONS].map((name) => {
+    const of = (rune: RuneStats) => rune[name as 'records'];
+    return [name, others.reduce((sum, rune) => sum + of(rune), of(first))];
+  });
+  return [{ ...first, ...Object.fromEntries(counts) }];
+}

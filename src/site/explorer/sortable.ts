@@ -1,8 +1,15 @@
 /** Tables that readers sort by their columns. */
+import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { el } from './dom.ts';
 import { announce } from './parts.ts';
 
 export type Compare<T> = (a: T, b: T) => number;
+
+/** Compares runes by name. Spacers are sorted like spaces: DOG•GO comes before DOGS. */
+export function byName(a: Pick<Rune, 'spaced_name'>, b: Pick<Rune, 'spaced_name'>): number {
+  const [first, second] = [a.spaced_name.replaceAll('•', ' '), b.spaced_name.replaceAll('•', ' ')];
+  return first < second ? -1 : first > second ? 1 : 0;
+}
 
 /** The last sorting that a reader chose. It stays when new data or another page is shown. */
 let chosen: { readonly name: string; readonly isDescending: boolean } | undefined;
@@ -10,13 +17,14 @@ let chosen: { readonly name: string; readonly isDescending: boolean } | undefine
 /**
  * Adds buttons that sort a table to its column heads. The table must have one group of rows. `entries` has the entry of
  * each row. `by` maps the name of a column to the function that compares entries. Columns of amounts are first sorted
- * in descending order. Sorts the table by the column `first`, unless a reader chose another one.
+ * in descending order. Sorts the table by the column that a reader chose last, or by `first`. `isPart` is true if the
+ * table is a page of a longer list: a caption then says that the page is sorted, and not the list.
  */
 export function sortable<T>(
   table: HTMLElement,
   entries: readonly T[],
   by: Readonly<Record<string, Compare<T>>>,
-  first: string,
+  { first, isPart }: { readonly first?: string; readonly isPart: boolean },
 ): HTMLElement {
   const rows = [...table.querySelectorAll('tbody tr')].flatMap((row, i) => {
     const entry = entries[i];
@@ -48,7 +56,8 @@ export function sortable<T>(
     head?.replaceChildren(button);
   }
   table.classList.add('sortable');
+  if (isPart) table.prepend(el('p', { class: 'quiet' }, 'Headings sort this page.'));
   if (chosen !== undefined && chosen.name in by) sort(chosen.name, chosen.isDescending);
-  else sort(first, startsDescending(first));
+  else if (first !== undefined) sort(first, startsDescending(first));
   return table;
 }

@@ -1,14 +1,14 @@
 /** The lists on pages of a rune, an address and all runes: tabs, tables, and texts for a mirror that lacks them. */
 
-import type { Stats } from '../../contract/statsSchemas.ts';
 import { CSV_PATHS, type CsvList } from '../../lists/csv.ts';
 import type { FoundRune } from '../../lists/searchFiles.ts';
-import type { Mirror, MirrorManifest, RuneName } from '../../serve/client/mirrorClient.ts';
+import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
 import { type FetchWindow, pagesOf, rangeOf, type Shown } from './paging.ts';
 import { apiSource, elsewhere, linkTo } from './parts.ts';
+import type { fetchRecentStats, fetchStats } from './requestMirror.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
 /** Access of a page to the mirror. */
@@ -16,12 +16,8 @@ export interface Source {
   readonly mirror: Mirror;
   readonly manifest: MirrorManifest;
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
-  /** Read the names of all runes: `freeNames` only if they are in memory or few, `readNames` always. */
-  readonly names: {
-    readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
-    readonly readNames: () => Promise<readonly RuneName[]>;
-  };
-  readonly stats: () => Promise<Stats>;
+  readonly stats: typeof fetchStats;
+  readonly recentStats: typeof fetchRecentStats;
   readonly signal: AbortSignal;
 }
 
@@ -32,7 +28,7 @@ export interface DetailsPage {
   readonly nodes: readonly Node[];
 }
 
-interface SubjectPart {
+export interface SubjectPart {
   /** Path of the list below `runes/v1`. */
   readonly path: string;
   /** Undefined if the mirror does not have the list. */
@@ -54,6 +50,8 @@ const NAMES: Readonly<Record<SubjectList, string>> = {
   newest: 'Newest',
   open: 'Open mints',
   active: 'Most active',
+  day: 'Active in 144 blocks',
+  week: 'Active in 1,008 blocks',
 };
 
 /**

@@ -1,12 +1,10 @@
 /** Suggestions below the search field during typing: the keyboard pattern of an editable combobox with a list. */
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
-import type { RuneName } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { announce, breakable, kindName } from './parts.ts';
 import { isMisread, readLookUp } from './readLookUp.ts';
 import { type FoundView, LATEST, runesWith, runeView } from './views.ts';
-import { wordAt } from './wordAt.ts';
 
 /** Maximum number of suggested runes. */
 const MOST = 8;
@@ -40,42 +38,26 @@ function exactHits(text: string): Suggestion[] {
 
 /** Renders a rune, with the typed letters in bold. */
 function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): Suggestion {
-  const start = Math.max(wordAt(spacedName, letters), 0);
-  let [end, left] = [start, letters.length];
+  let [end, left] = [0, letters.length];
   for (; end < spacedName.length && left > 0; end += 1) if (spacedName[end] !== '•') left -= 1;
   return {
     view: runeView(lettersOf(spacedName) ?? id),
     children: [
       el('bdi', { class: 'what', 'aria-hidden': 'true' }, symbol ?? ''),
-      el(
-        'span',
-        { class: 'found' },
-        ...breakable(spacedName.slice(0, start)),
-        el('b', {}, ...breakable(spacedName.slice(start, end))),
-        ...breakable(spacedName.slice(end)),
-      ),
+      el('span', { class: 'found' }, el('b', {}, ...breakable(spacedName.slice(0, end))), ...breakable(spacedName.slice(end))),
       el('span', { class: 'quiet' }, `#${groupDigits(number)} `, el('code', {}, id)),
     ],
   };
 }
 
-/** Sources of suggested runes. If one of them rejects, its runes are not suggested. */
-interface Finders {
-  /** Finds runes by the first letters of their names, in upper case. */
-  readonly find: (letters: string) => Promise<readonly FoundRune[]>;
-  /** Returns the names of all runes, or undefined if there are too many to load for suggestions. */
-  readonly freeNames: () => Promise<readonly RuneName[] | undefined>;
-}
-
 /**
- * Shows suggestions for a field in a list: first runes whose names begin with the letters, then runes with another word
- * that begins with the letters. `choose` shows the view of a chosen suggestion. Returns a function that closes the
- * list.
+ * Shows suggestions for a field in a list. `find` finds runes by the first letters of their names, in upper case; if it
+ * rejects, none are suggested. `choose` shows the view of a chosen suggestion. Returns a function that closes the list.
  */
 export function suggestFor(
   field: HTMLInputElement,
   list: HTMLElement,
-  { find, freeNames }: Finders,
+  find: (letters: string) => Promise<readonly FoundRune[]>,
   choose: (view: FoundView) => void,
 ): () => void {
   let shown: readonly Suggestion[] = [];
@@ -108,25 +90,13 @@ export function suggestFor(
     const hits = exactHits(text);
     const letters = lettersOf(text);
     if (letters === undefined || letters.length < LEAST_LETTERS) return show(hits);
-    const words = suggestion(runesWith(letters), 'Runes', letters, 'in any word');
-    // Ignores a result if the field has changed or lost the focus.
-    const isOld = () => field.value !== text || document.activeElement !== field;
     const found = await find(letters).catch((): readonly FoundRune[] => []);
-    if (isOld()) return;
+    // Ignores a result if the field has changed or lost the focus.
+    if (field.value !== text || document.activeElement !== field) return;
     const exact = found.filter(([spacedName]) => lettersOf(spacedName) === letters);
     const runes = [...exact, ...found.slice(0, MOST).filter((rune) => !exact.includes(rune))].slice(0, MOST);
-    const showRunes = (some: readonly FoundRune[]) => show([...some.map((rune) => runeHit(rune, letters)), ...hits, words]);
-    showRunes(runes);
-    const names = runes.length < MOST ? await freeNames().catch(() => undefined) : undefined;
-    if (isOld()) return;
-    const others = (names ?? []).filter(({ spaced_name }) => wordAt(spaced_name, letters) > 0);
-    const more = others.slice(0, MOST - runes.length).map((rune): FoundRune => [rune.spaced_name, rune.id, rune.number, rune.symbol]);
-    // Keeps the selected suggestion, unless the new runes move it down.
-    const kept = active < runes.length ? active : -1;
-    if (more.length > 0) {
-      showRunes([...runes, ...more]);
-      mark(kept);
-    }
+    const all = found.length > runes.length ? [suggestion(runesWith(letters), 'Runes', letters, 'and more like it')] : [];
+    show([...runes.map((rune) => runeHit(rune, letters)), ...hits, ...all]);
     announce(count(shown.length, 'suggestion'));
   };
 

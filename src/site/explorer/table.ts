@@ -4,11 +4,12 @@ import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
-import { addressLink, blockLink, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
+import { addressLink, blockLink, linkTo, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
 import { nameCell } from './runeCells.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, netRows, transactionsOf } from './transfers.ts';
+import { listOf } from './views.ts';
 
 type Row = ActivityRow<ListedRecord>;
 
@@ -46,7 +47,8 @@ const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
 /** Renders records in the API's order. Groups records of a block by transaction. */
 export function activityTable(list: ListWindow<Activity>, kind: 'block' | 'transaction'): HTMLElement {
   const groups = transactionsOf(list).map(({ rows }) => rows);
-  return tableOf('records activity', 'Activity, the last first', RECORD_COLUMNS, groups, kind === 'block' ? transactionRow : undefined);
+  const headOf = kind === 'block' ? transactionRow : undefined;
+  return tableOf('records activity', 'Activity, the last first', RECORD_COLUMNS, groups, { headOf });
 }
 
 const RUNE_COLUMNS: readonly Column<Row>[] = [
@@ -78,7 +80,7 @@ const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
   },
   { name: 'Rune', cell: once(({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)])) },
   { name: 'Amount', amount: ({ amount }) => amount, sign: ({ sign }) => sign },
-  { name: 'To', cell: receiverCell },
+  { name: 'From or to', cell: otherSideCell },
   { name: 'Transaction', cell: once(transactionCell) },
   { name: 'Block', width: BLOCK_WIDTH, cell: once(({ record }) => blockCell(record)) },
 ];
@@ -107,9 +109,7 @@ export function totalsTable(records: readonly Activity[]): HTMLElement {
     { name: 'Rune', cell: ({ rune }) => nameCell(rune) },
     ...shown.map(([operation, name]) => ({ name, amount: ({ sums }: RuneTotals) => sums[operation] })),
   ];
-  const table = tableOf('records totals', 'Totals of this transaction', columns, [totals]);
-  table.prepend(el('caption', {}, 'Totals'));
-  return table;
+  return tableOf('records totals', 'Totals of this transaction', columns, [totals], { caption: 'Totals' });
 }
 
 function transactionRow({ record: { location } }: ActivityRow<Activity>): HTMLElement {
@@ -126,12 +126,21 @@ function addressesOf({ kind, from, to }: Row): Child[] {
   return [...(from === undefined ? [] : [addressOf(from, 'address')]), ...(to === undefined ? [] : [receiverOf(receiver)])];
 }
 
-/** Shows the receiver of a row of an address, and the amount that goes to the address itself. */
-function receiverCell({ kind, row: { to }, toItself }: NetRow): Child[] {
-  const receiver = kind === 'send' ? [receiverOf(addressOf(to, "receiver's address"))] : [];
+/**
+ * Shows the receiver of a row of an address, and the amount that goes to the address itself. Records of a receive do not
+ * name the sender, but those of its transaction do.
+ */
+function otherSideCell({ kind, row: { record, to }, toItself }: NetRow): Child[] {
+  const transaction = linkTo(listOf('transaction', record.location.tx_id), 'where from');
+  const sides: Child[] =
+    kind === 'send'
+      ? [receiverOf(addressOf(to, "receiver's address"))]
+      : kind === 'receive'
+        ? [el('span', { class: 'to' }, '←', transaction)]
+        : [];
   return toItself === undefined
-    ? receiver
-    : [...receiver, el('div', { class: 'quiet' }, operationOf('to itself', `${groupDigits(toItself)} to itself`))];
+    ? sides
+    : [...sides, el('div', { class: 'quiet' }, operationOf('to itself', `${groupDigits(toItself)} to itself`))];
 }
 
 const receiverOf = (receiver: Child): Child =>

@@ -1,5 +1,5 @@
 /**
- * Builds tables. On narrow screens CSS turns rows of the class `records` into cards. The roles are explicit, because a
+ * Builds tables. On phones CSS turns rows of the class `records` into cards. The roles are explicit, because a
  * table loses its implicit roles if CSS changes its display.
  */
 import { groupDigits } from '../formatValues.ts';
@@ -15,14 +15,14 @@ export type Column<T> = { readonly name: string; readonly width?: string } & (
   | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
 );
 
-export const numbersOf = <T>(name: string, numberIn: (entry: T) => number): Column<T> => ({
+export const numbersOf = <T>(name: string, numberIn: (entry: T) => number | string): Column<T> => ({
   name,
   isNumber: true,
   cell: (entry) => [groupDigits(numberIn(entry))],
 });
 
 /**
- * Renders a table with these classes. `headOf` creates the row above a group from the group's first entry. The `index`
+ * Renders a table with these classes, which scrolls if it is wider than the page. `caption` is a text above it. `headOf` creates the row above a group from the group's first entry. The `index`
  * that `cell` gets counts from the start of the group.
  */
 export function tableOf<T>(
@@ -30,31 +30,32 @@ export function tableOf<T>(
   label: string,
   columns: readonly Column<T>[],
   groups: readonly (readonly T[])[],
-  headOf?: ((first: T) => HTMLElement) | undefined,
+  { headOf, caption }: { readonly headOf?: ((first: T) => HTMLElement) | undefined; readonly caption?: string } = {},
 ): HTMLElement {
   const classOf = (column: Column<T>) => ('amount' in column || column.isNumber ? 'amount' : undefined);
   const heads = columns.map((column) => {
-    const style = column.width && `width: ${column.width}`;
+    const style = column.width && `--width: ${column.width}`;
     return el('th', { role: 'columnheader', scope: 'col', class: classOf(column), style }, column.name);
   });
   const cellOf = (column: Column<T>, entry: T, index: number) => {
     const children = 'amount' in column ? amountCell(column.amount(entry), column.sign?.(entry)) : column.cell(entry, index);
-    // On narrow screens a cell may show the name of its column.
+    // On phones a cell shows the name of its column.
     const attributes = { role: 'cell', class: classOf(column), 'data-label': column.name };
     return el('td', attributes, children.length === 0 ? undefined : el('div', {}, ...children));
   };
   const rowOf = (entry: T, index: number) => el('tr', { role: 'row' }, ...columns.map((column) => cellOf(column, entry, index)));
   const amounts = columns.flatMap((column) => ('amount' in column ? groups.flat().map(column.amount) : []));
   const hasSigns = columns.some((column) => 'amount' in column && column.sign !== undefined);
-  return el(
+  const table = el(
     'table',
-    { role: 'table', class: classes, 'aria-label': label, style: alignmentOf(amounts, hasSigns) },
+    { role: 'table', class: classes, 'aria-label': label, style: `--columns: ${columns.length}; ${alignmentOf(amounts, hasSigns)}` },
     el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
     ...groups.map((group) => {
       const head = headOf === undefined ? [] : group.slice(0, 1).map(headOf);
       return el('tbody', { role: 'rowgroup' }, ...head, ...group.map(rowOf));
     }),
   );
+  return el('div', { class: 'wide' }, ...(caption === undefined ? [] : [el('p', { class: 'caption' }, caption)]), table);
 }
 
 const amountCell = (amount: string | undefined, sign?: string): Child[] => (amount === undefined ? [] : [amountOf(amount, sign)]);

@@ -18,7 +18,7 @@ export interface SubjectView {
   readonly kind: 'rune' | 'address' | 'output' | 'runes';
   /**
    * Address, outpoint `txid:vout` without `0x`, or a rune's id, number or name in upper case without spacers. For the
-   * page `runes`, the text to search: letters or a symbol, or empty for all runes.
+   * page `runes`, the first letters of the names to search, or empty for all runes.
    */
   readonly id: string;
   /** Undefined for the first list that the mirror has. */
@@ -27,12 +27,12 @@ export interface SubjectView {
   readonly offset: number;
 }
 
-export type SubjectList = 'activity' | 'holders' | 'balances' | 'outputs' | 'newest' | 'open' | 'active';
+export type SubjectList = 'activity' | 'holders' | 'balances' | 'outputs' | 'newest' | 'open' | 'active' | 'day' | 'week';
 export const SUBJECT_LISTS: Readonly<Record<SubjectView['kind'], readonly SubjectList[]>> = {
   rune: ['activity', 'holders'],
   address: ['balances', 'outputs', 'activity'],
   output: [],
-  runes: ['newest', 'open', 'active'],
+  runes: ['newest', 'open', 'active', 'day', 'week'],
 };
 
 export type FoundView = ListView | SubjectView;
@@ -46,7 +46,7 @@ export const runeView = (id: string): SubjectView => ({ kind: 'rune', id, offset
 export const addressView = (id: string): SubjectView => ({ kind: 'address', id, offset: 0 });
 export const outputView = (outpoint: string): SubjectView => ({ kind: 'output', id: outpoint, offset: 0 });
 
-/** Returns the view of a search for runes: by the first letters of any word of their names, or by their symbol. */
+/** Returns the view of a search for runes by the first letters of their names. */
 export const runesWith = (text: string): SubjectView => ({ kind: 'runes', id: text, offset: 0 });
 
 export const transactionOf = (outpoint: string): ListView => listOf('transaction', outpoint.split(':')[0] ?? '');
