@@ -382,7 +382,7 @@ describe('the page of all runes', () => {
     expect((await rows(page)).map(([rune, , supply, mints, mint]) => [rune, supply, mints, mint])).toEqual([
       ['שLATER•THAN•TODAY 840000:12', '0.7', '0', 'Opens at block 850,000 0%'],
       ['ᚱDOMINO•EFFECT•NOW 840000:9', '12', '12', 'Closed since block 840,060 0.05%'],
-      ['¤DOGS•AND•CATS•TOGETHER 840000:6', '60', '60', 'Closed: all mints are made 100%'],
+      ['¤DOGS•AND•CATS•TOGETHER 840000:6', '60', '12', 'Closed: all mints are made 100%'],
       ['🐕DOG•GO•TO•THE•MOON 840000:3', '99,999,999,979', '0', 'None'],
       ['🏮AMBER•LANTERN•MOON 840000:1', '21,014,000', '140', 'Open 3.50%'],
       ['⧉UNCOMMON•GOODS 1:0', '0', '0', 'Open until block 1,049,999 0%'],

@@ -22,7 +22,6 @@ const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   json: SECURITY_HEADERS.json,
   parquet: { ...SECURITY_HEADERS.other, 'content-type': PARQUET },
   ts: { ...SECURITY_HEADERS.other, 'content-type': 'text/plain; charset=utf-8' },
-  txt: { ...SECURITY_HEADERS.other, 'content-type': 'text/plain; charset=utf-8' },
 };
 
 const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
