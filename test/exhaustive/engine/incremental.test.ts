@@ -72,7 +72,7 @@ describe('an incremental build', () => {
     const { filesRead, blocks, removed } = await build();
     expect({ filesRead, blocks, removed }).toMatchObject({ filesRead: 1, blocks: { written: 1, gone: 0 }, removed: 0 });
     const own = words(`
-        .rune-activity-mirror index.html openapi.json runes/v1/blocks.json runes/v1/changes/4.json runes/v1/changes/index.json
+        .rune-activity-mirror docs/index.html index.html openapi.json runes/v1/blocks.json runes/v1/changes/4.json runes/v1/changes/index.json
         runes/v1/digests/0.json runes/v1/feed.json runes/v1/index.json runes/v1/manifest.json runes/v1/stats.json runes/v1/stats/0.json
       `);
     const ids = new Set([1, 2, 3].map((tx) => hex(`tx 4 ${tx}`)));

@@ -212,8 +212,8 @@ describe('verification', () => {
     writeFileSync(join(out, made.path), made.content);
     const text = JSON.stringify({ ...manifest, rows: { index: made.path, sha256: made.sha256 } }, null, 2);
     writeFileSync(join(out, MANIFEST_PATH), `${text}\n`);
-    for (const path of ['index.html', 'openapi.json'].map((name) => join(out, name)))
-      writeFileSync(path, readFileSync(path, 'utf8').replace(manifest.rows?.index ?? '', made.path));
+    for (const path of ['index.html', 'docs/index.html', 'openapi.json'].map((name) => join(out, name)))
+      writeFileSync(path, readFileSync(path, 'utf8').replaceAll(manifest.rows?.index ?? '', made.path));
   };
 
   it('finds nothing in the same rows written by others', async () => {
