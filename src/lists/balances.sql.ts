@@ -12,14 +12,15 @@ import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
-import { findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
-import { keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
+import { findRanges, type KeyRange, type KeyRanges, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
+import { type LevelPlan, lastLevel } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
+import { groupBy } from '../groupBy.ts';
 import { countCrossing } from '../limits.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, partsOf, summedChanges } from './balanceChanges.sql.ts';
-import { isPairKey, pairKey, parseHoldersHead } from './balances.ts';
+import { isPairKey, pairKey, parseBalance, parseHoldersHead } from './balances.ts';
 import { runeKey } from './etchings.ts';
 
 export interface BalanceForm extends RowForm {
@@ -35,7 +36,7 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   const holders: HolderLevel[] = [];
   const rows = await BalanceRows.begin(form, store);
   for (const plan of plans) {
-    let level: KnownLevel = { addresses: keptLevel(plan, before?.addresses), holders: keptLevel(plan, before?.holders) };
+    let level: KnownLevel = { addresses: lastLevel(plan, before?.addresses), holders: lastLevel(plan, before?.holders) };
     if (plan.isKept) rows.keep(level);
     else {
       // Higher levels may have marks instead of complete lists ("Holders" in balances.ts).
@@ -166,6 +167,8 @@ class BalanceRows {
     this.#levels.push(undefined);
     const level = this.#level;
     const below = this.#pairs.map((pairs) => `FROM ${pairs}`);
+    // The balances before a level of the last build that began at the same block hold if no level below changed.
+    const replaced = below.length > 0 ? undefined : lastLevel(range, this.form.old?.root.lists?.balances?.addresses);
     const pairs = await GrowingTable.create('level_pairs', PAIRS, limits, this.store);
     this.#pairs.push(pairs);
     const changes = {
@@ -175,7 +178,7 @@ class BalanceRows {
     };
     const addresses = this.form.open('balances.addresses', range);
     for await (const part of rowParts(changes, limits, this.store)) {
-      const long = await this.#changePairs(part, below);
+      const long = await this.#changePairs(part, below, replaced);
       await pairs.add('FROM changed_pairs');
       await this.#writeDocuments(addresses, 'key', long, 'FROM changed_pairs', below);
     }
@@ -225,12 +228,13 @@ class BalanceRows {
 
   /**
    * Makes the pairs that changes of some addresses make in the level, and `long_addresses`, of which it returns the number of
-   * rows. `lower` selects the pairs of each written level below.
+   * rows. `lower` selects the pairs of each written level below. `replaced` is a level of the last build whose entries have
+   * the balances before this level.
    */
-  async #changePairs(changes: string, lower: readonly string[]): Promise<number> {
+  async #changePairs(changes: string, lower: readonly string[], replaced: DocumentLevel | undefined): Promise<number> {
     const level = this.#level;
     await this.store.run(`CREATE OR REPLACE TEMP TABLE part_changes AS ${summedChanges(changes, 'key, ordinal')}`);
-    const below = await this.#entriesOf(this.#changedBelow());
+    const below = await this.#entriesOf(this.#changedBelow(replaced));
     await this.store.run(`CREATE OR REPLACE TEMP TABLE pairs_below AS ${below.rows}`);
     rmSync(below.file);
     const known = `FROM (${[...lower, 'FROM pairs_below'].join(' UNION ALL ')}) SEMI JOIN part_changes USING (key, ordinal)`;
@@ -245,42 +249,46 @@ class BalanceRows {
   }
 
   async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
-    for (const { level, found } of this.#findBelow('addresses', ranges))
-      for await (const document of found) yield { level, ...balancesIn(document) };
+    for (const { level, find } of this.#levelsBelow('addresses'))
+      for await (const document of find(ranges())) yield { level, ...balancesIn(document) };
   }
 
-  /** Yields the balances that the pairs in `part_changes` have in the levels below. */
-  async *#changedBelow(): AsyncGenerator<Loaded> {
-    let wanted: number[] = [];
-    // True if the document of the current address has a complete list. Then each of its balances has a document of its own.
-    let isLong = false;
-    const rows = () => this.#rowsOf('SELECT key, ordinal FROM part_changes ORDER BY key, ordinal');
-    const rangesOf = function* (key: string): Generator<KeyRange> {
-      if (wanted.length === 0) return;
-      isLong = false;
-      // The documents in a range are read before the next range is asked for.
-      yield onlyKey(key);
-      if (isLong) for (const ordinal of wanted) yield onlyKey(pairKey(key, ordinal));
-    };
-    const ranges = async function* (): AsyncGenerator<KeyRange> {
-      let key = '';
-      for await (const [next, ordinal] of rows()) {
-        if (next !== key) {
-          yield* rangesOf(key);
-          [key, wanted] = [String(next), []];
+  /**
+   * Yields the balances that the pairs in `part_changes` have before the level: from `replaced`, a level of the last build,
+   * or else from the newest of the levels below that has the pair. A new block changes few pairs that `replaced` does not have.
+   */
+  async *#changedBelow(replaced: DocumentLevel | undefined): AsyncGenerator<Loaded> {
+    const { old } = this.form;
+    const below = this.#levelsBelow('addresses');
+    if (old === undefined || below.length === 0) return;
+    const before = replaced === undefined ? [] : [{ level: this.#level, find: (ranges: KeyRanges) => findRanges(old, replaced, ranges) }];
+    const levels = [...below, ...before].reverse();
+    for await (const chunk of this.store.stream('SELECT key, ordinal FROM part_changes ORDER BY key, ordinal')) {
+      // The runes whose balances are not found yet, by address.
+      const missing = new Map<string, Set<number>>();
+      for (const [key, pairs] of groupBy(chunk.getRows(), ([key]) => String(key)))
+        missing.set(key, new Set(pairs.map(([, ordinal]) => Number(ordinal))));
+      for (const { level, find } of levels) {
+        // True if the document of the current address has a complete list. Then each of its balances has a document of its own.
+        let isLong = false;
+        const ranges = function* (): Generator<KeyRange> {
+          for (const [key, ordinals] of missing) {
+            isLong = false;
+            // The documents in a range are read before the next range is asked for.
+            yield onlyKey(key);
+            if (isLong) for (const ordinal of ordinals) yield onlyKey(pairKey(key, ordinal));
+            if (ordinals.size === 0) missing.delete(key);
+          }
+        };
+        for await (const document of find(ranges())) {
+          isLong ||= isCompleteList(document);
+          const { subject, entries } = balancesIn(document);
+          // An address can have many balances that the records do not change.
+          const found = entries.filter((entry) => missing.get(subject)?.delete(Number.parseInt(entry.slice(1), 10)));
+          yield { level, subject, entries: level < this.#level ? found : found.map(entryBefore) };
         }
-        wanted.push(Number(ordinal));
       }
-      yield* rangesOf(key);
-      wanted = [];
-    };
-    // Loads only balances that the records change, because an address can have many others.
-    const isWanted = (entry: string) => wanted.includes(Number.parseInt(entry.slice(1), 10));
-    for (const { level, found } of this.#findBelow('addresses', ranges))
-      for await (const document of found) {
-        isLong ||= isCompleteList(document);
-        yield { level, ...balancesIn(document, isWanted) };
-      }
+    }
   }
 
   /**
@@ -290,9 +298,9 @@ class BalanceRows {
   async *#holdersBelow(): AsyncGenerator<Loaded> {
     const done = new Set<string>();
     const runes = () => this.#keyRanges(`SELECT ${padded('ordinal')} FROM long_runes ORDER BY ordinal`, done);
-    for (const { level, found } of this.#findBelow('holders', runes).reverse()) {
+    for (const { level, find } of this.#levelsBelow('holders').reverse()) {
       const whole: string[] = [];
-      for await (const { key, values } of found) {
+      for await (const { key, values } of find(runes())) {
         const [rune = ''] = key.split(' ');
         const isHead = key === rune;
         const isWhole = isHead && parseHoldersHead(values[0] ?? '').total !== undefined;
@@ -307,12 +315,12 @@ class BalanceRows {
     for await (const [key] of this.#rowsOf(sql)) if (done?.has(String(key)) !== true) yield withPages(String(key));
   }
 
-  /** Finds documents in the kept levels, the lowest level first. */
-  #findBelow(kind: keyof KnownLevel, ranges: () => AsyncIterable<KeyRange>): { level: number; found: AsyncIterable<StoredDocument> }[] {
+  /** Returns the kept levels that have documents, the lowest first, with a function that finds documents in them. */
+  #levelsBelow(kind: keyof KnownLevel): { level: number; find: (ranges: KeyRanges) => AsyncIterable<StoredDocument> }[] {
     const { old } = this.form;
     return this.#levels.flatMap((known, level) => {
       const documents = known?.[kind];
-      return old === undefined || documents === undefined ? [] : [{ level, found: findRanges(old, documents, ranges()) }];
+      return old === undefined || documents === undefined ? [] : [{ level, find: (ranges) => findRanges(old, documents, ranges) }];
     });
   }
 
@@ -351,11 +359,9 @@ class BalanceRows {
       { ordinal: int, total: int, marks: int },
     );
     const below = new Map(rows.map(({ ordinal, total, marks }) => [runeKey(ordinal), { ordinal, total, isMarked: marks > 0 }]));
-    const ranges = async function* () {
-      for (const key of below.keys()) yield onlyKey(key);
-    };
-    for (const { found } of this.#findBelow('holders', ranges)) {
-      for await (const { key, values } of found) {
+    const runes = [...below.keys()].map(onlyKey);
+    for (const { find } of this.#levelsBelow('holders')) {
+      for await (const { key, values } of find(runes)) {
         const { change, total } = parseHoldersHead(values[0] ?? '');
         const rune = below.get(key);
         if (rune === undefined) continue;
@@ -471,12 +477,18 @@ interface Loaded {
 const isCompleteList = ({ key, values: [first = ''] }: StoredDocument): boolean => !key.includes(' ') && !first.startsWith('[');
 
 /**
- * Returns the key of the address and the entries of a document. `isWanted` chooses among those of the address's own document. Returns no
- * entries for documents of a complete list, because other documents have the balances that changed in the level (`pairKey`).
+ * Returns the key of the address and the entries of a document. Returns no entries for documents of a complete list,
+ * because other documents have the balances that changed in the level (`pairKey`).
  */
-function balancesIn(document: StoredDocument, isWanted = (_: string) => true): Pick<Loaded, 'subject' | 'entries'> {
+function balancesIn(document: StoredDocument): { subject: string; entries: readonly string[] } {
   const { key, values } = document;
   const [address = ''] = key.split(' ');
   if (isPairKey(key)) return { subject: address, entries: values };
-  return { subject: address, entries: key === address && !isCompleteList(document) ? values.filter(isWanted) : [] };
+  return { subject: address, entries: key === address && !isCompleteList(document) ? values : [] };
+}
+
+/** Returns the part of an address's entry that is loaded, with the balance before the level in place of that after it. */
+function entryBefore(entry: string): string {
+  const { other, before } = parseBalance(entry);
+  return JSON.stringify([other, ...Array.from({ length: 5 }, () => ''), String(before)]);
 }

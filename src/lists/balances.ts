@@ -53,7 +53,7 @@ interface Balance extends Entry {
 }
 
 /** Parses an entry of an address's list. Throws for invalid text. */
-function parseBalance(text: string): Balance {
+export function parseBalance(text: string): Balance {
   const [other, id, number, name, spacedName, divisibility, units, before = '0'] = JSON.parse(text) as [
     ...[ordinal: number, id: string, number: number, name: string, spacedName: string, divisibility: number],
     ...[units: string, before?: string],

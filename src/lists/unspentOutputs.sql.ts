@@ -5,7 +5,7 @@
 import { isWithin } from '../duckdb/blockRanges.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
-import { type BlockInput, keptLevel, type LevelPlan } from '../engine/archive/listedRecords.ts';
+import { type BlockInput, type LevelPlan, lastLevel } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { DocumentLevel } from '../format/levels.ts';
@@ -43,13 +43,13 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
   await store.run(`CREATE OR REPLACE TEMP VIEW received AS
     SELECT block_height, tx_id || ':' || vout AS "output", tx_index, "timestamp", address, rune_id, amount
     FROM ${read.kept} WHERE operation = 'receive' AND vout IS NOT NULL`);
-  const known = plans.flatMap((plan) => (plan.isKept ? (keptLevel(plan, before?.outputs) ?? []) : []));
+  const known = plans.flatMap((plan) => (plan.isKept ? (lastLevel(plan, before?.outputs) ?? []) : []));
   const bound = read.records + (await store.number(`SELECT count(*) AS number FROM ${read.spent}`));
   const lists = { ...form, known, ranges: plans, received: 'received', bound };
   await beginAddresses(store);
   const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
   for (const plan of plans) {
-    const kept = (kind: OutputKind) => keptLevel(plan, before?.[kind]);
+    const kept = (kind: OutputKind) => lastLevel(plan, before?.[kind]);
     let level: Record<OutputKind, DocumentLevel | undefined>;
     if (plan.isKept) {
       level = { outputs: kept('outputs'), addresses: kept('addresses'), starts: kept('starts') };

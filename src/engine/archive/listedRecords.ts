@@ -66,8 +66,8 @@ export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange
   return false;
 }
 
-/** Returns the level of a list in the last build (`before`) that a plan keeps. No two levels begin at the same height. */
-export const keptLevel = <Level extends LevelRange>({ first }: LevelPlan, before: readonly Level[] = []): Level | undefined =>
+/** Returns the level of a list in the last build (`before`) that a plan keeps or replaces. No two levels begin at the same height. */
+export const lastLevel = <Level extends LevelRange>({ first }: LevelRange, before: readonly Level[] = []): Level | undefined =>
   before.find((level) => level.first === first);
 
 /** Records of some blocks, and the outputs that these blocks spend. */

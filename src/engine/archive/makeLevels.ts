@@ -3,7 +3,7 @@ import { type Chunks, joinedBlobs } from '../../duckdb/columns.ts';
 import type { LevelRange } from '../../format/levels.ts';
 import type { Limits } from '../../limits.ts';
 import { DocumentWriter } from './documentWriter.ts';
-import { keptLevel, type LevelPlan } from './listedRecords.ts';
+import { type LevelPlan, lastLevel } from './listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './segmentWriter.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
@@ -49,7 +49,7 @@ export async function makeLevels<Level extends LevelRange>(
 ): Promise<Level[]> {
   const levels: Level[] = [];
   for (const plan of plans) {
-    const level = plan.isKept ? keptLevel(plan, before) : await make(plan);
+    const level = plan.isKept ? lastLevel(plan, before) : await make(plan);
     if (level !== undefined) levels.push(level);
   }
   return levels;

@@ -171,4 +171,37 @@ describe('a mirror', () => {
     await built('full');
     expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));
   });
+
+  it('has the files of a full build when the newest level is written again, above a level without balances', async () => {
+    const work = temporaryFolder();
+    const options = {
+      inputs: [join(work, 'in')],
+      layout: 'archive',
+      lists: true,
+      limits: limitsWith({ listLevels: { steps: [16, 4, 2], unsettled: 3 } }),
+    } as const;
+    // The levels are 0 to 111, 112 to 119, 120 to 121, and 122 to the tip. Only the last block changes bob's balance of the second level.
+    const rows = [row('100:1', 100, 1, 'etching'), row('100:1', 113, 1, 'receive', 'bob', '5')];
+    for (let height = 118; height < 125; height += 1) rows.push(row('100:1', height, 1, 'receive', 'ann', '1'));
+    const built = (name: string) => {
+      writeFiles(join(work, 'in'), {
+        'ledger.csv': [LEDGER, ...rows, ''].join('\n'),
+        'runes.csv': [RUNES, rune(0, 100, 'OLD'), ''].join('\n'),
+      });
+      return testBuild(join(work, name), options);
+    };
+    expect((await built('out')).manifest.lists?.balances).toBeDefined();
+    const steps = {
+      'a new block': () => rows.push(row('100:1', 125, 1, 'receive', 'bob', '2'), row('100:1', 125, 2, 'receive', 'ann', '1')),
+      'another amount below': () =>
+        rows.splice(rows.indexOf(row('100:1', 120, 1, 'receive', 'ann', '1')), 1, row('100:1', 120, 1, 'receive', 'ann', '3')),
+    };
+    for (const [name, change] of Object.entries(steps)) {
+      change();
+      expect((await built('out')).wasFull).toBe(false);
+      await built(name);
+      expect(tree(join(work, 'out')), name).toEqual(tree(join(work, name)));
+    }
+    await check(join(work, 'out'));
+  });
 });
