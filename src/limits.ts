@@ -136,14 +136,8 @@ export const PENDING_LIMITS = /* @__PURE__ */ (() => ({
   movedRows: 100_000,
   /** Runes in the mirror's outputs that the transactions spend. A stranger's output may hold thousands of runes. */
   spentRunes: 20_000,
-  /** Maximum number of concurrent requests to the mirror, or to an Esplora server. */
+  /** Maximum number of concurrent requests to the mirror. */
   requestsAtOnce: 8,
-  /** Maximum number of requests of a call to an Esplora server. One more request fails. */
-  esploraRequests: 1000,
-  /** Maximum total size of all answers of an Esplora server, in bytes. */
-  esploraBytes: 32 * MB,
-  /** Maximum time until all answers of an Esplora server have arrived, in milliseconds. */
-  esploraMs: 30_000,
 }))();
 export type PendingLimits = Readonly<typeof PENDING_LIMITS>;
 

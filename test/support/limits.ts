@@ -124,9 +124,6 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   movedRows: ['exhaustive/serve/pending', 'movedRows'],
   spentRunes: ['exhaustive/serve/pending', 'spentRunes'],
   requestsAtOnce: ['exhaustive/serve/pending', 'requestsAtOnce'],
-  esploraRequests: ['exhaustive/serve/pending', 'esploraRequests'],
-  esploraBytes: ['exhaustive/serve/pending', 'esploraBytes'],
-  esploraMs: ['exhaustive/serve/pending', 'esploraMs'],
   pending: ['serve/pipelining', 'number at most a thousand'],
   // These caches work like the cache that `cachedBytes` limits. They too have tiny sizes in the suite `server`.
   checkedOutputs: ['exhaustive/pull/continueRows', 'checkedOutputs'],

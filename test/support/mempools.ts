@@ -58,7 +58,7 @@ function pendingOf(bytes: Buffer): RawPending {
 }
 
 /** Makes a block of these transactions. */
-export function blockOf(transactions: readonly Uint8Array[], previous: string): Buffer {
+function blockOf(transactions: readonly Uint8Array[], previous: string): Buffer {
   const parts = [new Uint8Array(68), Uint8Array.of(0, 0xf1, 0x53, 0x65), new Uint8Array(8), compact(transactions.length), ...transactions];
   return Buffer.from(sealed(Buffer.concat(parts), Buffer.from(previous, 'hex').reverse()));
 }

@@ -362,7 +362,7 @@ export interface RawTransaction {
 }
 /** The block and the script of an output. */
 export interface ConfirmedOutput {
-    /** Height of the output's block. Needed to know the output's runes, unless `esplora` has the height. */
+    /** Height of the output's block. Needed to know the output's runes. */
     readonly height?: number | undefined;
     /** Hash of the output's block. If it is given, the mirror must have this block at the same height. */
     readonly blockHash?: string | undefined;
@@ -372,22 +372,10 @@ export interface ConfirmedOutput {
      */
     readonly script?: string | undefined;
 }
-/** Selects unconfirmed transactions. Set `transactions`, `esplora`, or both. */
+/** Selects unconfirmed transactions. */
 export interface PendingQuery extends Cancellable {
     /** At most 200 transactions, of at most 4 MB together, in any order. */
-    readonly transactions?: readonly RawTransaction[] | undefined;
-    /** A server with the API of Esplora. The client asks it for missing heights and for unconfirmed parents. */
-    readonly esplora?: {
-        /** URL before `/tx` and `/address`, such as `https://mempool.space/api`. */
-        readonly url: string | URL;
-        /** Also reads the unconfirmed transactions of this address. */
-        readonly address?: string | undefined;
-        /**
-         * Replaces the global `fetch`. The `fetch` of the `Mirror` is not used for this server, because a mirror's
-         * `fetch` may send a key.
-         */
-        readonly fetch?: typeof globalThis.fetch | undefined;
-    } | undefined;
+    readonly transactions: readonly RawTransaction[];
     /** `main` by default. */
     readonly network?: 'main' | 'signet' | 'testnet4' | 'regtest' | undefined;
 }
@@ -447,8 +435,6 @@ export interface PendingAnswer {
     readonly block_hash: string;
     /** Parents come before children. */
     readonly transactions: readonly PendingTransaction[];
-    /** Set if the address may have more unconfirmed transactions than the answer has. */
-    readonly more?: true;
 }
 /** A block of the chain. */
 export interface BlockPoint {
@@ -601,8 +587,7 @@ export declare class Mirror {
     /**
      * Returns the runes that unconfirmed transactions move, as if the next block had exactly these transactions.
      * Rejects with a TypeError for bytes that are not transactions, or for too many of them. Otherwise rejects like
-     * `activity`. Also rejects with a MirrorError (503) if the Esplora server fails or is on another branch of the
-     * chain.
+     * `activity`.
      */
     pending(query: PendingQuery): Promise<PendingAnswer>;
     /**

@@ -238,10 +238,8 @@ export class Mirror {
   }
 
   async pending(query: PendingQuery): Promise<PendingAnswer> {
-    const { EsploraError, pendingRunes } = await this.#orMirrorError(later.pending(), query.signal);
-    return pendingRunes(query, this).catch((error: unknown) => {
-      throw error instanceof EsploraError ? new MirrorError(503, 'Service Unavailable', error.message, { cause: error.cause }) : error;
-    });
+    const { pendingRunes } = await this.#orMirrorError(later.pending(), query.signal);
+    return pendingRunes(query, this);
   }
 
   async *changes(query: ChangesQuery = {}): AsyncGenerator<Change, void, undefined> {

@@ -32,11 +32,9 @@ import type {
   PendingQuery,
   PendingRune,
   PendingTransaction,
+  RawTransaction,
   Rune,
 } from './client.d.ts';
-import { Esplora, EsploraError } from './esplora.ts';
-
-export { EsploraError };
 
 export interface MirrorReads {
   manifest(): Promise<MirrorManifest>;
@@ -52,24 +50,21 @@ interface Given extends Unconfirmed {
   readonly spends: readonly ConfirmedOutput[];
 }
 
-/** Implements `Mirror.pending`. Rejects with an EsploraError if the Esplora server fails. */
+/** Implements `Mirror.pending`. */
 export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, limits = PENDING_LIMITS): Promise<PendingAnswer> {
   const { network = 'main', signal } = query;
   if (!Object.hasOwn(NETWORKS, network)) throw new TypeError(`unknown network ${network}`);
-  if (query.transactions === undefined && query.esplora === undefined)
-    throw new TypeError('a query for unconfirmed transactions must have transactions or an Esplora server');
-  const all = new Pool(limits);
-  for (const [i, { hex, inputs }] of (query.transactions ?? []).entries()) all.add(hex, `transactions[${i}].hex`, inputs);
+  if (query.transactions === undefined) throw new TypeError('a query for unconfirmed transactions must have transactions');
+  const given = readGiven(query.transactions, limits);
   try {
     const { tip } = await mirror.manifest();
     if (tip === undefined) throw new TypeError('the mirror is too old: its manifest does not name its highest block');
-    const more = query.esplora !== undefined && (await complete(all, query.esplora, tip, signal));
     const state = new MirrorState(mirror, NETWORKS[network], tip, limits, signal);
-    const ordered = inOrder(all.transactions);
-    await state.load(ordered, all);
+    const ordered = inOrder(given);
+    await state.load(ordered, given);
     signal?.throwIfAborted();
     const transactions = render(ordered, state.allocate(ordered), state);
-    return { block_height: tip.height, block_hash: parseHexId(tip.hash) ?? tip.hash, transactions, ...(more ? { more } : {}) };
+    return { block_height: tip.height, block_hash: parseHexId(tip.hash) ?? tip.hash, transactions };
   } catch (error) {
     throw signal?.aborted ? signal.reason : error;
   }
@@ -94,84 +89,31 @@ function bytesOf(hex: string): Uint8Array | undefined {
   return bytes;
 }
 
-class Pool {
-  readonly transactions = new Map<string, Given>();
-  /** Heights of confirmed parents from the Esplora server, by transaction id. A string says why a height is unknown. */
-  readonly heights = new Map<string, number | string>();
-  #bytes = 0;
-
-  constructor(readonly limits: PendingLimits) {}
-
-  /**
-   * Adds a transaction. `name` is its name in messages. Throws a TypeError if `hex` is not a transaction, or if there
-   * are too many transactions.
-   */
-  add(hex: string, name: string, spends: readonly (ConfirmedOutput | undefined)[] = [], txid?: string): Given {
-    const { limits } = this;
+/**
+ * Parses the transactions of a query, by id. Throws a TypeError if one of them is not a transaction, or if there are too
+ * many.
+ */
+function readGiven(transactions: readonly RawTransaction[], limits: PendingLimits): Map<string, Given> {
+  const all = new Map<string, Given>();
+  let total = 0;
+  for (const [i, { hex, inputs: spends = [] }] of transactions.entries()) {
     const bytes = bytesOf(hex);
-    if (bytes === undefined) throw new TypeError(`${name} is not hex`);
-    this.#bytes += bytes.length;
-    if (exceeds(limits, 'transactionBytes', this.#bytes))
-      throw new TypeError(`the transactions have more than ${limits.transactionBytes} bytes`);
+    if (bytes === undefined) throw new TypeError(`transactions[${i}].hex is not hex`);
+    total += bytes.length;
+    if (exceeds(limits, 'transactionBytes', total)) throw new TypeError(`the transactions have more than ${limits.transactionBytes} bytes`);
     let read: Unconfirmed;
     try {
       read = readTransaction(bytes, hash256);
     } catch (error) {
-      throw new TypeError(`${name} is not a transaction: ${reasonOf(error)}`);
+      throw new TypeError(`transactions[${i}].hex is not a transaction: ${reasonOf(error)}`);
     }
-    if (txid !== undefined && txid !== read.txid) throw new TypeError(`${name} has the wrong id ${read.txid}`);
-    const given = { ...read, spends: read.inputs.map((_, i) => spends[i] ?? {}) };
-    this.transactions.set(given.txid, given);
-    if (exceeds(limits, 'transactions', this.transactions.size))
-      throw new TypeError(`there are more than ${limits.transactions} transactions`);
-    return given;
+    all.set(read.txid, { ...read, spends: read.inputs.map((_, input) => spends[input] ?? {}) });
+    if (exceeds(limits, 'transactions', all.size)) throw new TypeError(`there are more than ${limits.transactions} transactions`);
   }
+  return all;
 }
 
 type Tip = NonNullable<MirrorManifest['tip']>;
-
-/**
- * Completes `all` from the Esplora server: adds the transactions of the address, unconfirmed parents, and the heights
- * of confirmed parents. Returns true if the address may have more transactions. Rejects with an EsploraError if the
- * server fails.
- */
-async function complete(
-  all: Pool,
-  options: NonNullable<PendingQuery['esplora']>,
-  tip: Tip,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  const { transactions, heights, limits } = all;
-  const esplora = new Esplora(options, signal, limits);
-  const add = async (txid: string) => all.add(await esplora.hex(txid), `transaction ${txid} of the Esplora server`, [], txid);
-  // The server's heights are usable only if its chain has the mirror's highest block.
-  if ((await esplora.hashAt(tip.height)) !== parseHexId(tip.hash))
-    throw new EsploraError(
-      `the Esplora server and the mirror have different blocks at height ${tip.height}. Try again after the next block`,
-    );
-  const listed = options.address === undefined ? { txids: [], more: false } : await esplora.mempool(options.address);
-  const missing = listed.txids.filter((txid) => !transactions.has(txid));
-  await inParallel(missing, limits.requestsAtOnce, async (txid) => {
-    await add(txid).catch((error: unknown) => {
-      throw new EsploraError(reasonOf(error), { cause: error });
-    });
-  });
-  for (let level = [...transactions.values()]; level.length > 0; ) {
-    const outputs = smallFirst(level).flatMap(({ inputs, spends }) => inputs.filter((_, i) => spends[i]?.height === undefined));
-    const parents = new Set(outputs.map(txidOf).filter((txid) => !transactions.has(txid) && !heights.has(txid)));
-    level = [];
-    await inParallel(parents, limits.requestsAtOnce, async (txid) => {
-      try {
-        const height = await esplora.height(txid);
-        if (height === undefined) level.push(await add(txid));
-        else heights.set(txid, height);
-      } catch (error) {
-        heights.set(txid, reasonOf(error));
-      }
-    });
-  }
-  return listed.more;
-}
 
 /** Rune of the mirror, and its number of decimals. */
 interface KnownRune {
@@ -227,12 +169,10 @@ class MirrorState implements Ledger {
   /**
    * Loads all parts that the transactions need. If a part cannot be loaded, the results that need it become `unknown`.
    */
-  async load(ordered: readonly Given[], { transactions, heights }: Pool): Promise<void> {
+  async load(ordered: readonly Given[], given: ReadonlyMap<string, Given>): Promise<void> {
     for (const { txid, inputs, spends, message } of smallFirst(ordered)) {
       for (const [i, outpoint] of inputs.entries()) {
-        const parent = txidOf(outpoint);
-        const { height = heights.get(parent), ...given } = spends[i] ?? {};
-        const why = transactions.has(parent) ? undefined : this.#needOutput(txid, outpoint, height, given);
+        const why = given.has(txidOf(outpoint)) ? undefined : this.#needOutput(txid, outpoint, spends[i] ?? {});
         if (why !== undefined) this.#failed.set(this.#need(txid, why), why);
       }
       const mint = message?.mint === undefined ? -1 : knownId(message.mint);
@@ -256,14 +196,13 @@ class MirrorState implements Ledger {
   }
 
   /**
-   * Notes that a transaction needs an output of block `height`. Returns the reason if the output cannot be looked up.
+   * Notes that a transaction needs an output of a block. Returns the reason if the output cannot be looked up.
    */
-  #needOutput(txid: string, outpoint: string, height: number | string | undefined, given: ConfirmedOutput): string | undefined {
-    const { blockHash } = given;
+  #needOutput(txid: string, outpoint: string, given: ConfirmedOutput): string | undefined {
+    const { height, blockHash } = given;
     // Some wallets write an empty script where they do not know it.
     const script = given.script === undefined || given.script === '' ? TAPROOT : bytesOf(given.script);
     if (height === undefined) return `the height of ${outpoint} is missing, and its transaction is not among these`;
-    if (typeof height === 'string') return `the height of ${outpoint} is unknown: ${height}`;
     if (script === undefined) return `the script of ${outpoint} is not hex`;
     this.#confirmed.set(outpoint, { script, height });
     this.#outputs.set(this.#need(txid, `${outpoint} ${height} ${blockHash}`), { outpoint, height, blockHash });

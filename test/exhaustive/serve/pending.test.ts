@@ -1,32 +1,27 @@
-/**
- * Tests the runes of unconfirmed transactions. The client computes them from a mirror's files, with or without an
- * Esplora server.
- */
+/** Tests the runes of unconfirmed transactions. The client computes them from a mirror's files. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { PENDING_LIMITS } from '../../../src/limits.ts';
 import { addressOf } from '../../../src/runes/address.ts';
 import { hashText } from '../../../src/runes/bytes.ts';
 import { commitmentOf, FIRST_RESERVED } from '../../../src/runes/name.ts';
 import { NETWORKS } from '../../../src/runes/networks.ts';
-import { readBlock, scriptOf } from '../../../src/runes/parseBlock.ts';
 import { readTransaction } from '../../../src/runes/unconfirmed.ts';
-import { Mirror, type MirrorError, type PendingQuery, type RawTransaction } from '../../../src/serve/client/mirrorClient.ts';
+import { Mirror, type PendingQuery, type RawTransaction } from '../../../src/serve/client/mirrorClient.ts';
 import { type MirrorReads, pendingRunes } from '../../../src/serve/client/pending.ts';
 import { temporaryFolder } from '../../support/build.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
-import { blockOf, checkMempools, MempoolChain, type RawPending, remembering } from '../../support/mempools.ts';
+import { checkMempools, MempoolChain, type RawPending, remembering } from '../../support/mempools.ts';
 import { NO_HEIGHTS } from '../../support/outputStates.ts';
 import { blockBelow } from '../../support/pages.ts';
 import { messageScript, taproot, transactionBytes } from '../../support/runeBlocks.ts';
 import { randomFor } from '../../support/seed.ts';
-import { startServer } from '../../support/server.ts';
+import { listening, startServer } from '../../support/server.ts';
 
 const MEMPOOLS = Number(process.env['MEMPOOLS'] ?? 200);
 /** Number of random mempools for each chain. */
@@ -299,7 +294,7 @@ describe('mints and etchings are possible', () => {
 
 describe('a query', () => {
   it.each([
-    [{}, 'a query for unconfirmed transactions must have transactions or an Esplora server'],
+    [{}, 'a query for unconfirmed transactions must have transactions'],
     [{ transactions: [], network: 'moon' as 'main' }, 'unknown network moon'],
     [{ transactions: [{ hex: '0' }] }, 'transactions[0].hex is not hex'],
     [{ transactions: [{ hex: '' }] }, 'transactions[0].hex is not hex'],
@@ -311,7 +306,6 @@ describe('a query', () => {
       { transactions: [{ hex: `${hexOf(paying([`${'ab'.repeat(32)}:0`], taproot(1)))}00` }] },
       'transactions[0].hex is not a transaction: the transaction is followed by 1 unexpected bytes',
     ],
-    [{ esplora: { url: 'esplora' } }, 'esplora is not the URL of an Esplora server, such as https://mempool.space/api'],
   ] as [PendingQuery, string][])('that is malformed is a TypeError: %j', async (query, message) => {
     await expect(mirror.pending(query)).rejects.toThrow(new TypeError(message));
   });
@@ -360,211 +354,48 @@ describe('a query', () => {
   });
 });
 
-describe('with an Esplora server', () => {
-  const servers: Server[] = [];
-  afterEach(() => {
-    for (const server of servers.splice(0)) server.close().closeAllConnections();
-  });
-
-  async function serve(listener: RequestListener): Promise<string> {
-    const server = createServer(listener);
-    servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`;
-  }
-
-  /** Starts a server that answers like Esplora. `change` may return another answer for a path. */
-  async function esplora(pool: readonly RawPending[], change: (path: string) => string | number | undefined = () => undefined) {
-    const asked: string[] = [];
-    const block = readBlock(
-      blockOf(
-        pool.map(({ bytes }) => bytes),
-        chain.hash,
-      ),
-      hash256,
-    );
-    const scripts = new Map<string, string[]>();
-    for (const [i, place] of block.transactions.entries()) {
-      const paid = Array.from({ length: place.outputs }, (_, vout) => scriptOf(block, place, vout));
-      const spent = (pool[i]?.inputs ?? []).flatMap((outpoint) => chain.outputs.get(outpoint)?.script ?? []);
-      scripts.set(
-        hashText(block.txids, 32 * i),
-        [...paid, ...spent].flatMap((script) => addressOf(script, NETWORKS.regtest, hash256) ?? []),
-      );
-    }
-    const answer = (path: string): string | number => {
-      const changed = change(path);
-      if (changed !== undefined) return changed;
-      const [, kind, id = '', what] = path.split('/');
-      if (kind === 'block-height') return chain.hashes[Number(id)] ?? 404;
-      if (kind === 'address') return JSON.stringify([...scripts].filter(([, all]) => all.includes(id)).map(([txid]) => ({ txid })));
-      const one = pool.find(({ txid }) => txid === id);
-      if (what === 'hex') return one === undefined ? 404 : hexOf(one);
-      const height = chain.outputs.get(`${id}:0`)?.height ?? 1;
-      return JSON.stringify(one === undefined ? { confirmed: true, block_height: height } : { confirmed: false });
+it('the example of docs/client.md finds parents and heights on an Esplora server, which must be on the same chain', async () => {
+  const newest = newestOutput();
+  const parent = paying([newest.outpoint], taproot(1));
+  const child = paying([`${parent.txid}:0`, `${'ab'.repeat(32)}:0`], taproot(7));
+  const pool = [parent, child];
+  let tipHash = chain.hash;
+  const esplora = createServer(({ url = '' }, response) => {
+    const [, , kind, id = '', what] = url.split('/');
+    const transactionOf = (txid: string) => {
+      const inputs = pool.find((one) => one.txid === txid)?.inputs;
+      const vin = inputs?.map((outpoint) => ({ txid: outpoint.slice(0, 64), prevout: { scriptpubkey: '' } }));
+      const height = chain.outputs.get(`${txid}:0`)?.height ?? 1;
+      return { txid, vin, status: inputs === undefined ? { confirmed: true, block_height: height } : { confirmed: false } };
     };
-    const url = await serve(({ url: target = '' }, response) => {
-      asked.push(target);
-      const found = answer(target.replace('/api', ''));
-      if (typeof found === 'number') response.writeHead(found, { location: '/api/address/other/txs/mempool' }).end();
-      else response.end(found);
-    });
-    return { url, asked, scripts };
-  }
-
-  it('the transactions of an address, and their parents, have the same results as if a wallet passes all of them', async () => {
-    let [compared, parents] = [0, 0];
-    // Draws more than 12 mempools if otherwise no address would have several transactions, or no transaction would have
-    // an unconfirmed parent.
-    for (let i = 0; i < 12 || ((compared === i || parents === 0) && i < 200); i++) {
-      const pool = chain.mempool(random(2 ** 31), random);
-      const { url, scripts } = await esplora(pool);
-      const addresses = [...new Set([...scripts.values()].flat())];
-      const address = addresses[random(addresses.length)] ?? '';
-      const all = new Map(
-        (await pendingRunes({ transactions: chain.given(pool), network }, reads)).transactions.map((one) => [one.tx_id, one]),
-      );
-      const { transactions, more } = await pendingRunes({ esplora: { url, address }, network }, reads);
-      expect(more).toBeUndefined();
-      const own = transactions.filter(({ tx_id }) => scripts.get(tx_id)?.includes(address));
-      expect(own.length).toBe([...scripts.values()].filter((each) => each.includes(address)).length);
-      for (const transaction of own) {
-        const expected = all.get(transaction.tx_id);
-        // Compares only results without `possible`. This field depends on the other transactions, and the list from
-        // Esplora has fewer of them.
-        if (expected?.possible.length === 0) expect(transaction).toEqual(expected);
-        expect(transaction.unknown).toEqual([]);
-        compared += 1;
-      }
-      parents += transactions.length - own.length;
-    }
-    expect(compared).toBeGreaterThan(12);
-    expect(parents).toBeGreaterThan(0);
+    if (kind === 'block-height') response.end(Number(id) === chain.tip ? tipHash : '');
+    else if (what === 'hex') response.end(pool.flatMap((one) => (one.txid === id ? hexOf(one) : [])).join());
+    else response.end(JSON.stringify(kind === 'address' ? [transactionOf(child.txid)] : transactionOf(id)));
   });
-
-  it('the server is asked for heights and parents of given transactions', async () => {
-    const { outpoint } = newestOutput();
-    const parent = paying([outpoint], taproot(1));
-    const child = paying([`${parent.txid}:0`], taproot(2));
-    const { url, asked } = await esplora([parent]);
-    const answer = await mirror.pending({ transactions: [{ hex: hexOf(child) }], esplora: { url }, network });
-    expect(answer.transactions.map(({ tx_id, result }) => [tx_id, result])).toEqual([
-      [parent.txid, 'runes'],
-      [child.txid, 'runes'],
-    ]);
-    expect(asked).toEqual([
-      `/api/block-height/${chain.tip}`,
-      `/api/tx/${parent.txid}/status`,
-      `/api/tx/${parent.txid}/hex`,
-      `/api/tx/${outpoint.slice(0, 64)}/status`,
-    ]);
-  });
-
-  it('the example of docs/client.md runs', async () => {
-    const example = blockBelow('docs/client.md', 'Unconfirmed transactions', 'js');
-    const newest = newestOutput();
-    const transaction = paying([newest.outpoint], taproot(7));
-    const { url } = await esplora([transaction]);
-    const host = await startServer(out);
+  const host = await startServer(out);
+  try {
+    const { url } = await listening(esplora);
     const program = Object.entries({
-      'https://mirror.example.org': `http://127.0.0.1:${host.port}`,
-      'https://mempool.space/api': url,
+      'https://mirror.example.org': host.url,
+      'https://mempool.space': url,
       bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t: addressOf(taproot(7), NETWORKS.regtest, hash256) ?? '',
       "'main'": "'regtest'",
-    }).reduce((text, [shown, used]) => {
-      expect(text).toContain(shown);
-      return text.replace(shown, used);
-    }, example);
-    writeFileSync(join(out, 'example.mjs'), program);
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [join(out, 'example.mjs')]);
-    await host.close();
-    expect(stderr).toBe('');
-    expect(stdout.match(new RegExp(`^${transaction.txid} [+][0-9.]+ [A-Z•]+ \\{$`, 'gm'))).toHaveLength(newest.held.length);
-  });
-
-  const address = 'bcrt1qqyqszqgpqyqszqgpqyqszqgpqyqszqgpvxat9t';
-  const LIST = `/address/${address}/txs/mempool`;
-  const { outpoint } = newestOutput();
-  const [parent, other] = [paying([outpoint], taproot(1)), paying([outpoint], taproot(2))];
-  const child = paying([`${parent.txid}:0`], taproot(2));
-
-  it.each([
-    ['of another branch', `/block-height/${chain.tip}`, 'ab'.repeat(32), 'different blocks at height'],
-    ['that is behind', `/block-height/${chain.tip}`, 404, 'has status 404'],
-    ['that fails', LIST, 500, 'has status 500'],
-    ['that sends the client elsewhere', LIST, 302, 'cannot be read'],
-    ['with a web page', LIST, '<html>', 'is not JSON'],
-    ['without a list', LIST, '{}', 'is not a list'],
-    ['with a list of something else', LIST, '[1]', 'has an entry without a transaction id'],
-    ['with a path in place of an id', LIST, '[{"txid":"../../x"}]', 'has an entry without a transaction id'],
-    ['with another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the wrong id ${other.txid}`],
-    ['with bytes that are none', `/tx/${parent.txid}/hex`, 'abc', 'is not hex'],
-    ['with too many bytes', LIST, 'x'.repeat(5000), 'is too large: all answers together may have 4000 bytes'],
-  ])('a server %s rejects with an error that says why', async (_, path, lie, message) => {
-    const list = JSON.stringify([{ txid: parent.txid }]);
-    const { url } = await esplora([parent], (asked) => (asked === path ? lie : asked === LIST ? list : undefined));
-    const limits = { ...PENDING_LIMITS, esploraBytes: 4000 };
-    await expect(pendingRunes({ esplora: { url, address }, network }, reads, limits)).rejects.toThrow(message);
-    const error = await mirror.pending({ esplora: { url, address }, network }).catch((thrown: unknown) => thrown);
-    if (!message.startsWith('is too large')) expect(error).toMatchObject({ name: 'MirrorError', statusCode: 503 });
-  });
-
-  it.each([
-    ['fails', `/tx/${parent.txid}/status`, 500, 'has status 500'],
-    ['is malformed', `/tx/${parent.txid}/status`, '[]', 'is malformed'],
-    ['is no height', `/tx/${parent.txid}/status`, '{"confirmed":true,"block_height":"1"}', 'is malformed'],
-    ['is of another transaction', `/tx/${parent.txid}/hex`, hexOf(other), `has the wrong id ${other.txid}`],
-  ])('a transaction is unknown if the answer about its parent %s', async (_, path, lie, message) => {
-    const { url } = await esplora([parent], (asked) => (asked === path ? lie : undefined));
-    const { transactions } = await pendingRunes({ transactions: [{ hex: hexOf(child) }], esplora: { url }, network }, reads);
-    expect(transactions).toEqual([expect.objectContaining({ tx_id: child.txid, result: 'unknown' })]);
-    expect(transactions[0]?.unknown[0]).toContain(message);
-  });
-
-  it('a server that answers without end, in bytes, time or parents, is abandoned', async () => {
-    const endless = await serve(({ url = '' }, response) => {
-      if (url.includes('block-height')) response.end(chain.hash);
-      else setInterval(() => response.write(' '.repeat(100)), 1).unref();
-    });
-    const ask = (limits: Partial<typeof PENDING_LIMITS>, url = endless) =>
-      pendingRunes({ esplora: { url, address }, network }, reads, { ...PENDING_LIMITS, ...limits });
-    await expect(ask({ esploraBytes: 10_000 })).rejects.toThrow('is too large');
-    const leaving = new AbortController();
-    const left = pendingRunes({ esplora: { url: endless, address }, network, signal: leaving.signal }, reads);
-    setImmediate(() => leaving.abort());
-    await expect(left).rejects.toMatchObject({ name: 'AbortError' });
-    await expect(ask({ esploraMs: 50 })).rejects.toThrow(/cannot be read \(.*timeout/);
-    // A chain of ten unconfirmed transactions, each of which spends an output of the one before.
-    const parents = [paying([outpoint], taproot(1))];
-    for (let i = 0; i < 9; i++) parents.push(paying([`${parents[i]?.txid}:0`], taproot(1)));
-    const list = JSON.stringify([{ txid: parents.at(-1)?.txid }]);
-    const { url, asked } = await esplora(parents, (path) => (path === LIST ? list : undefined));
-    expect((await ask({}, url)).transactions.map(({ result }) => result)).toEqual(Array(10).fill('runes'));
-    for (const limit of [{ esploraRequests: 6 }, { transactions: 3 }]) {
-      asked.length = 0;
-      const { transactions } = await ask(limit, url);
-      expect(transactions.every(({ result }) => result === 'unknown')).toBe(true);
-      expect(transactions.length).toBeLessThanOrEqual(4);
-      expect(asked.length).toBeLessThanOrEqual(10);
-    }
-    // `wide` has too many unconfirmed parents to request. The result of `small` must still be known.
-    const wide = paying(
-      Array.from({ length: 20 }, (_, i) => `${i.toString(16).padStart(64, '0')}:0`),
-      taproot(1),
+    }).reduce(
+      (text, [shown, used]) => {
+        expect(text).toContain(shown);
+        return text.replace(shown, used);
+      },
+      blockBelow('docs/client.md', 'Those of an address', 'js'),
     );
-    const small = paying([outpoint], taproot(3));
-    const both = [wide, small].map((one) => ({ hex: hexOf(one) }));
-    const few = { ...PENDING_LIMITS, esploraRequests: 8 };
-    const fair = await pendingRunes({ transactions: both, esplora: { url }, network }, reads, few);
-    expect(fair.transactions.map(({ result }) => result)).toEqual(['unknown', 'runes']);
-    const many = JSON.stringify(Array.from({ length: 60 }, () => ({ txid: parents[0]?.txid })));
-    const full = await esplora(parents, (path) => (path === LIST ? many : undefined));
-    expect(await ask({}, full.url)).toMatchObject({ more: true });
-  });
-});
-
-it('the errors of a query equal those of the client', async () => {
-  const error = await mirror.pending({ transactions: [], esplora: { url: 'http://127.0.0.1:1/' } }).catch((thrown: unknown) => thrown);
-  expect(error).not.toBeInstanceOf(TypeError);
-  expect((error as MirrorError).message).toMatch(/^the answer of the Esplora server to http:\/\/127\.0\.0\.1:1\/block-height\//);
+    writeFileSync(join(out, 'example.mjs'), program);
+    const run = () => promisify(execFile)(process.execPath, [join(out, 'example.mjs')]);
+    const { stdout, stderr } = await run();
+    expect(stderr).toBe('');
+    expect(stdout.match(new RegExp(`^${child.txid} [+][0-9.]+ [A-Z•]+ \\{$`, 'gm'))).toHaveLength(newest.held.length);
+    tipHash = 'ab'.repeat(32);
+    await expect(run()).rejects.toMatchObject({ stdout: '', stderr: expect.stringContaining('another chain: try again') });
+  } finally {
+    await host.close();
+    esplora.close();
+  }
 });
