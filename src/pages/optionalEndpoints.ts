@@ -25,6 +25,9 @@ const PARTS = {
 } as const;
 export type FurtherPart = keyof typeof PARTS;
 
+/** Says what builds need to have a part. */
+export const neededBy = (part: FurtherPart): string => PARTS[part][1];
+
 /** A parsed path of one of the optional parts. The values are decoded, but not checked. */
 export interface FurtherPath {
   readonly kind: 'further';
@@ -143,8 +146,8 @@ export function absentPart(part: FurtherPart, site: Pick<BuiltSite, 'lists'>): s
   if (site.lists[part] !== undefined) return `this program is too old for ${part} of this mirror; update it`;
   const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
   const has = ['activity by transaction and block', ...others.map((name) => PARTS[name][0])].join(', ');
-  const [missing, needs] = PARTS[part];
-  return `this mirror does not have ${missing}; it has: ${has}. Builds have ${missing} with ${needs}`;
+  const missing = PARTS[part][0];
+  return `this mirror does not have ${missing}; it has: ${has}. Builds have ${missing} with ${neededBy(part)}`;
 }
 
 /** Maximum number of characters of an address, as on Hiro's server. A longer address gets an error. */

@@ -18,9 +18,8 @@ import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '.
 import { absentPart } from '../pages/optionalEndpoints.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER } from '../serve/http/errorBodies.ts';
 import { ALLOWED_METHODS, API_HEADERS, cachingHeaders } from '../serve/http/headers.ts';
+import { type Endpoint, endpointsOf, type Json, parametersOf, type Subject } from './endpoints.ts';
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
-import { type FileOperation, fileOperations, type Json, namesIn, type Subject } from './openapiFiles.ts';
-import { type ListOperation, listOperations, parametersOf } from './openapiLists.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history, and says when to raise it. */
 export const API_VERSION = '1.6.0';
@@ -62,12 +61,7 @@ function openapiDocument(manifest: Manifest): Json {
           ]
         : []),
     ],
-    paths: {
-      ...Object.fromEntries(
-        listOperations(subject.site).map((operation) => [operation.path, { get: listOperation(operation, subject.site) }]),
-      ),
-      ...Object.fromEntries(fileOperations(subject).map((operation) => [operation.path, { get: fileOperation(operation) }])),
-    },
+    paths: Object.fromEntries(endpointsOf(subject).map((endpoint) => [endpoint.path, { get: operationOf(endpoint, subject.site) }])),
     components: { schemas: componentSchemas(subject.site), parameters: parameters(subject), responses: RESPONSES, headers: HEADERS },
   };
 }
@@ -229,28 +223,31 @@ const SHARED: Json = {
   503: reference('responses', 'Unavailable'),
 };
 
-function listOperation(operation: ListOperation, site: BuiltSite): Json {
-  const { id, summary, description, further, examples, refused } = operation;
+function operationOf(endpoint: Endpoint, site: BuiltSite): Json {
+  const { id, tag, summary, description, schema, part, notFound: missing, content, refused } = endpoint;
+  const parameters = parametersOf(endpoint, site);
+  const isActivity = refused !== undefined && part === undefined;
   // A mirror without this part answers 501 to every request for it. So the examples of 400 are from a mirror with this
   // part.
-  const subject = further === undefined ? site : { ...site, lists: { [further.part]: { total: 0 } } };
-  const { schema = 'ActivityList', notFound: missing } = further ?? {};
+  const subject = part === undefined ? site : { ...site, lists: { [part]: { total: 0 } } };
   return {
     operationId: id,
-    tags: [further?.tag ?? 'Activity'],
+    tags: [tag],
     summary,
     description,
-    parameters: parametersOf(operation, site).map((name) => reference('parameters', name)),
+    ...(parameters.length > 0 ? { parameters: parameters.map((name) => reference('parameters', name)) } : {}),
     responses: {
       200: {
-        description: missing === undefined ? 'The window. An unknown id has `total: 0`.' : `${summary}.`,
-        headers: withHeaders(...CACHED, ...(further === undefined ? ['CDN-Cache-Control'] : [])),
-        content: json(schema, examples && { examples }),
+        description: refused !== undefined && missing === undefined ? 'The window. An unknown id has `total: 0`.' : `${summary}.`,
+        headers: withHeaders(...CACHED, ...(isActivity ? ['CDN-Cache-Control'] : [])),
+        content: json(schema, content),
       },
       ...SHARED,
-      400: errorAnswer('A parameter breaks its rule. The message names both.', [], { examples: refusals(refused, subject) }),
       404: missing === undefined ? reference('responses', 'NotFound') : notFoundAnswer(missing, site),
-      ...(further === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
+      ...(refused === undefined
+        ? {}
+        : { 400: errorAnswer('A parameter breaks its rule. The message names both.', [], { examples: refusals(refused, subject) }) }),
+      ...(part === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
     },
   };
 }
@@ -260,24 +257,4 @@ function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
   const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });
   return errorAnswer(description, [], { example: { error: 'Not found' } }, 'UnknownRune');
-}
-
-function fileOperation({ path, id, tag, summary, description, schema, example }: FileOperation): Json {
-  const parameters = namesIn(path);
-  return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    description,
-    ...(parameters.length > 0 ? { parameters: parameters.map((name) => reference('parameters', name)) } : {}),
-    responses: {
-      200: {
-        description: `${summary}.`,
-        headers: withHeaders(...CACHED),
-        content: json(schema, example && { example }),
-      },
-      ...SHARED,
-      404: reference('responses', 'NotFound'),
-    },
-  };
 }

@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from '../support/cli.ts';
 import { PAGES, proseOf, readPage as read, withoutBlocks } from '../support/pages.ts';
+import { WRITTEN } from '../support/writtenDocs.ts';
 
 /** Returns the anchors that GitHub makes from the headings of a page. */
 function anchorsOf(page: string): Set<string> {
@@ -32,6 +33,10 @@ const targetOf = (page: string, link: string): string => {
   const [path = ''] = link.split('#');
   return path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
 };
+
+it.each(Object.entries(WRITTEN))('%s has what npm run docs writes', (path, written) => {
+  expect(read(path)).toBe(written(read(path)));
+});
 
 it('the list of documents has pages with links', () => {
   expect(PAGES).toContain('hosting/README.md');

@@ -1,13 +1,17 @@
 /**
- * `npm run docs`: writes everything that is generated from the source: the picture of the folders, and the JSON schema of
- * the settings file.
+ * What is generated from the source: the picture of the folders, the table of the API's endpoints, the client's types of
+ * answers, and the JSON schema of the settings file. `npm run docs` writes it (writeDocs.ts).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { program } from '../../src/program.ts';
 import { settingsSchema } from '../../src/setup/settingsSchema.ts';
-import { ROOT } from './cli.ts';
+import { withAnswerTypes } from './answerTypes.ts';
+import { withEndpoints } from './endpointTable.ts';
 import { withPicture } from './imports.ts';
 
-const path = join(ROOT, 'docs/architecture.md');
-writeFileSync(path, withPicture(readFileSync(path, 'utf8')));
-writeFileSync(join(ROOT, 'docs/rune-mirror.schema.json'), settingsSchema());
+/** For each file, a function that returns its text with the generated parts. */
+export const WRITTEN: Readonly<Record<string, (text: string) => string>> = {
+  'docs/architecture.md': withPicture,
+  'docs/api.md': withEndpoints,
+  [program.settingsSchema]: settingsSchema,
+  'src/serve/client/client.d.ts': withAnswerTypes,
+};

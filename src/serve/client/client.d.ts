@@ -1,5 +1,3 @@
-/** Kind of a rune's activity. */
-export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
 /** A window of a list: at most `limit` of the list's `total` entries, from entry `offset` on. */
 export interface Page<Entry> {
     readonly limit: number;
@@ -7,139 +5,465 @@ export interface Page<Entry> {
     readonly total: number;
     readonly results: readonly Entry[];
 }
+// Generated from the schemas of the API by `npm run docs`.
 /** Id, number and names of a rune. */
 export interface Rune {
+    /** Height of the block and index of the transaction that etched the rune, as in `840000:3`. */
     readonly id: string;
+    /** Number of the rune, in the order of etchings, from 0. */
     readonly number: number;
+    /** Name without spacers. */
     readonly name: string;
+    /** Name with spacers, the bullets between letters. */
     readonly spaced_name: string;
 }
+/** Block, transaction and output of the event. */
+export interface ActivityLocation {
+    /**
+     * Dialect `contract`: Block hash, in lower case, with `0x`. Dialect `hiro`: Block hash, in lower case, without
+     * `0x`.
+     */
+    readonly block_hash: string;
+    /** Block height. */
+    readonly block_height: number;
+    /**
+     * Dialect `contract`: Transaction id, in lower case, with `0x`. Dialect `hiro`: Transaction id, in lower case,
+     * without `0x`.
+     */
+    readonly tx_id: string;
+    /** Index of the transaction in the block, from 0. */
+    readonly tx_index: number;
+    /** Index of the output in the transaction. Left out if there is no output, as in etchings, mints and some burns. */
+    readonly vout?: number;
+    /**
+     * Dialect `contract`: Id of the transaction of the output, with `0x`; `vout` is its index. Left out if there is no
+     * output. Dialect `hiro`: The output as `txid:vout`, without `0x`. Left out if there is no output.
+     */
+    readonly output?: string;
+    /** Block time, in seconds since 1970 (UTC). */
+    readonly timestamp: number;
+}
+/** One event of a rune. Fields without a value are left out, never null. */
+export interface Activity {
+    readonly rune: Rune;
+    /**
+     * Address that received, sent or burned the amount. Left out in etchings, in mints, in burns of runes that no
+     * address held, and if a script has no address.
+     */
+    readonly address?: string;
+    /**
+     * Address that received the amount sent. Only in sends, and left out if the script of the output has no address.
+     */
+    readonly receiver_address?: string;
+    /**
+     * Amount of the rune as a decimal number, with the decimals of the rune. A string, because it may need 128 bits.
+     */
+    readonly amount?: string;
+    /** Kind of the event. */
+    readonly operation: 'etching' | 'mint' | 'burn' | 'send' | 'receive';
+    readonly location: ActivityLocation;
+}
+/** A window of a list. */
+export interface ActivityPage {
+    /** The limit that was applied, in records. */
+    readonly limit: number;
+    /** The offset that was applied, in records. */
+    readonly offset: number;
+    /** Number of records in the list, whatever the window. 0 for an id that this mirror does not have. */
+    readonly total: number;
+    /** The records of the window; empty if the offset is past the end. */
+    readonly results: readonly Activity[];
+}
+/** One event of the rune of the list. Fields without a value are left out, never null. */
+export interface RuneActivity {
+    /**
+     * Address that received, sent or burned the amount. Left out in etchings, in mints, in burns of runes that no
+     * address held, and if a script has no address.
+     */
+    readonly address?: string;
+    /**
+     * Address that received the amount sent. Only in sends, and left out if the script of the output has no address.
+     */
+    readonly receiver_address?: string;
+    /**
+     * Amount of the rune as a decimal number, with the decimals of the rune. A string, because it may need 128 bits.
+     */
+    readonly amount?: string;
+    /** Kind of the event. */
+    readonly operation: 'etching' | 'mint' | 'burn' | 'send' | 'receive';
+    readonly location: ActivityLocation;
+}
+/** A window of the activity of a rune. */
+export interface RuneActivityPage {
+    /** The limit that was applied, in records. */
+    readonly limit: number;
+    /** The offset that was applied, in records. */
+    readonly offset: number;
+    /** Number of records in the list, whatever the window. 0 for an id that this mirror does not have. */
+    readonly total: number;
+    /** The records of the window; empty if the offset is past the end. */
+    readonly results: readonly RuneActivity[];
+}
+/** A rune. */
+export interface Etching {
+    /** Height of the block and index of the transaction that etched the rune, as in `840000:3`. */
+    readonly id: string;
+    /** Name without spacers. */
+    readonly name: string;
+    /** Name with spacers, the bullets between letters. */
+    readonly spaced_name: string;
+    /** Number of the rune, in the order of etchings, from 0. */
+    readonly number: number;
+    /** Decimals of amounts. */
+    readonly divisibility: number;
+    /** Currency symbol; `¤` if the rune has none. */
+    readonly symbol: string;
+    /** True if the rune takes part in future changes of the protocol. */
+    readonly turbo: boolean;
+    /** Terms of mints; all are null if the rune cannot be minted. */
+    readonly mint_terms: {
+        /** Amount of a mint. */
+        readonly amount: string | null;
+        /**
+         * Dialect `contract`: Largest number of mints, a whole number. Dialect `hiro`: Largest number of mints, divided
+         * by 10^divisibility.
+         */
+        readonly cap: string | null;
+        /** First block in which the rune can be minted. */
+        readonly height_start: number | string | null;
+        /** First block in which the rune can no longer be minted. */
+        readonly height_end: number | string | null;
+        /** Blocks from the etching to the first block in which the rune can be minted. */
+        readonly offset_start: number | string | null;
+        /** Blocks from the etching to the first block in which the rune can no longer be minted. */
+        readonly offset_end: number | string | null;
+    };
+    /** Supply of the rune. Only `premine` if the mirror lacks older blocks. */
+    readonly supply: {
+        /** Premine plus minted amount, minus burned amount. */
+        readonly current?: string;
+        /** Sum of all mints. */
+        readonly minted?: string;
+        /** Number of mints. */
+        readonly total_mints?: string;
+        /** Mints in percent of the cap. */
+        readonly mint_percentage?: string;
+        /** True if the rune can be minted in the next block. */
+        readonly mintable?: boolean;
+        /** Sum of all burns. */
+        readonly burned?: string;
+        /** Number of burns. */
+        readonly total_burns?: string;
+        /** Amount that the etching itself created. */
+        readonly premine: string;
+    };
+    /** Block and transaction of the etching. */
+    readonly location: {
+        /** Block hash. */
+        readonly block_hash: string;
+        /** Block height. */
+        readonly block_height: number;
+        /** Transaction id; zeros for the rune that the protocol itself etched. */
+        readonly tx_id: string;
+        /** Index of the transaction in the block, from 0. */
+        readonly tx_index: number;
+        /** Block time, in seconds since 1970 (UTC). */
+        readonly timestamp: number;
+    };
+}
+/** A window of the list of etchings. */
+export interface EtchingPage {
+    /** The limit that was applied. */
+    readonly limit: number;
+    /** The offset that was applied. */
+    readonly offset: number;
+    /** Number of etchings. */
+    readonly total: number;
+    /** The etchings of the window, newest first. */
+    readonly results: readonly Etching[];
+}
+/** Balance of an address in a rune. */
+export interface Balance {
+    readonly rune: Rune;
+    /**
+     * Amount that the address received, minus the amounts that it sent and burned. A decimal number with the decimals
+     * of the rune.
+     */
+    readonly balance: string;
+    /** The address. Bech32 that is all upper case is returned in lower case. */
+    readonly address: string;
+}
+/** A window of the balances of an address. */
+export interface BalancePage {
+    /** The limit that was applied. */
+    readonly limit: number;
+    /** The offset that was applied. */
+    readonly offset: number;
+    /** Number of runes that the address has. */
+    readonly total: number;
+    /** The balances of the window, the largest number of smallest units first. */
+    readonly results: readonly Balance[];
+}
+/** Balance of an address that has a rune. A request for one address also finds it if its balance is 0 now. */
+export interface Holder {
+    /**
+     * Amount that the address received, minus the amounts that it sent and burned. A decimal number with the decimals
+     * of the rune.
+     */
+    readonly balance: string;
+    /** The address. Bech32 that is all upper case is returned in lower case. */
+    readonly address: string;
+}
+/** A window of the holders of a rune. */
+export interface HolderPage {
+    /**
+     * Height of the block after which the list is exact. Only for a rune with many holders that changed lately. Without
+     * it, the list is exact after the highest block.
+     */
+    readonly block_height?: number;
+    /** The limit that was applied. */
+    readonly limit: number;
+    /** The offset that was applied. */
+    readonly offset: number;
+    /** Number of addresses that have the rune. */
+    readonly total: number;
+    /** The holders of the window, the largest balance first. */
+    readonly results: readonly Holder[];
+}
+/**
+ * An output. If it has no runes, `runes` is empty: the output is spent, never had runes, or is not in the chain up to
+ * this block. Address and location are left out if `spent` is null.
+ */
+export interface OutputAnswer {
+    /** Height of the last block that the mirror has read. The answer applies after this block. */
+    readonly block_height: number;
+    /** Hash of this block. */
+    readonly block_hash: string;
+    /** The outpoint, `txid:vout`. */
+    readonly output: string;
+    /** The address; left out if the script of the output has none. */
+    readonly address?: string;
+    /** Block and transaction of the output. */
+    readonly location?: {
+        /** Block hash. */
+        readonly block_hash: string;
+        /** Block height. */
+        readonly block_height: number;
+        /** Transaction id. */
+        readonly tx_id: string;
+        /** Index of the transaction in the block, from 0. */
+        readonly tx_index: number;
+        /** Block time, in seconds since 1970 (UTC). */
+        readonly timestamp: number;
+    };
+    /** The runes of the output, the oldest first. */
+    readonly runes: readonly {
+        readonly rune: Rune;
+        /** Amount of the rune in the output: a decimal number with the decimals of the rune. */
+        readonly balance: string;
+    }[];
+    /**
+     * False if the output holds runes, true if it held runes and is spent. Null if no output of this name is known to
+     * have held runes up to this block: whether it exists is unknown.
+     */
+    readonly spent: boolean | null;
+    /**
+     * The runes that the output held, the oldest first. Only if `spent` is true, or null if it is unknown whether the
+     * output held runes.
+     */
+    readonly held?: readonly {
+        readonly rune: Rune;
+        /** Amount of the rune in the output: a decimal number with the decimals of the rune. */
+        readonly balance: string;
+    }[] | null;
+}
+/** A window of the unspent outputs of an address. */
+export interface OutputPage {
+    /** Height of the last block that the mirror has read. The answer applies after this block. */
+    readonly block_height: number;
+    /** Hash of this block. */
+    readonly block_hash: string;
+    /** The limit that was applied. */
+    readonly limit: number;
+    /** The offset that was applied. */
+    readonly offset: number;
+    /** Number of unspent outputs with runes that the address has. */
+    readonly total: number;
+    /** The outputs of the window, newest first. */
+    readonly results: readonly {
+        /** The outpoint, `txid:vout`. */
+        readonly output: string;
+        /** The address; left out if the script of the output has none. */
+        readonly address?: string;
+        /** Block and transaction of the output. */
+        readonly location: {
+            /** Block hash. */
+            readonly block_hash: string;
+            /** Block height. */
+            readonly block_height: number;
+            /** Transaction id. */
+            readonly tx_id: string;
+            /** Index of the transaction in the block, from 0. */
+            readonly tx_index: number;
+            /** Block time, in seconds since 1970 (UTC). */
+            readonly timestamp: number;
+        };
+        /** The runes of the output, the oldest first. */
+        readonly runes: readonly {
+            readonly rune: Rune;
+            /** Amount of the rune in the output: a decimal number with the decimals of the rune. */
+            readonly balance: string;
+        }[];
+    }[];
+}
+/** Contents and options of a mirror. */
+export interface MirrorManifest {
+    /** Always `rune-activity-mirror`. */
+    readonly generator: 'rune-activity-mirror';
+    /** Version of the files. A program that reads another version needs an update, or the mirror a new build. */
+    readonly format: 4;
+    /** Version of the program. */
+    readonly version: string;
+    /** True if the mirror has the invented blocks of the sample of this program. Left out otherwise. */
+    readonly sample?: true;
+    /** Layout of the files. All layouts give the same responses. */
+    readonly layout: 'files' | 'archive';
+    /** Dialect of responses: in `contract`, hashes begin with `0x`. */
+    readonly dialect: 'contract' | 'hiro';
+    /** Page sizes, ascending. The first is the default limit, the last the largest. */
+    readonly page_sizes: readonly number[];
+    /** True if blocks have lists by operation. */
+    readonly operation_pages: boolean;
+    /** Public URL of the mirror, used in links of its feed. Left out if it was not given. */
+    readonly site_url?: string;
+    /** Ledger rows as Parquet files. Left out if there are none. `files` and `bytes` do not count these files. */
+    readonly rows?: {
+        /** Path of the list of these files. */
+        readonly index: string;
+        /** SHA-256 of this list. */
+        readonly sha256: string;
+    };
+    /** Files of what each of the newest blocks touched. Left out in older mirrors. */
+    readonly changes?: {
+        /** SHA-256 of the list of these files, `runes/v1/changes/index.json`. */
+        readonly sha256: string;
+    };
+    /** The archive with all lists. Only in layout `archive`. */
+    readonly archive?: {
+        /** Name of the root, which names all other files. */
+        readonly root: string;
+        /** Size of the content of the root, in bytes. */
+        readonly bytes: number;
+    };
+    /** The archive with etchings and other lists. Only in layout `files`, if it has any. */
+    readonly list_root?: {
+        /** Name of the root, which names all other files. */
+        readonly root: string;
+        /** Size of the content of the root, in bytes. */
+        readonly bytes: number;
+    };
+    /** Ranges of consecutive heights with activity: first and last, both included. */
+    readonly heights: readonly (readonly [number, number])[];
+    /** Last block that was read, even if it has no activity. Left out if there are no blocks. */
+    readonly tip?: {
+        /** Height of the block. */
+        readonly height: number;
+        /** Hash of this block. */
+        readonly hash: string;
+    };
+    /** Blocks with activity. */
+    readonly blocks: number;
+    /** Transactions with activity. */
+    readonly transactions: number;
+    /** Records. */
+    readonly records: number;
+    /**
+     * Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.
+     */
+    readonly left_out?: {
+        /** Number of rows that were left out. A row that is in several files counts once. */
+        readonly rows: number;
+        /** Ids of their runes, most rows first. */
+        readonly runes: readonly string[];
+        /** Number of runes that are not listed in `runes`. */
+        readonly more_runes: number;
+    };
+    /** Which blocks were read, and which rules made their records, as far as the input says. */
+    readonly sources?: readonly {
+        /**
+         * `ord`: from a Bitcoin Core node. `bitcoin-indexer`: from a database of bitcoin-indexer. `server`: from a
+         * mirror or server of this API that does not name its rules.
+         */
+        readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
+        /** Ranges of heights that were read, ascending: first and last, both included. Some may have no activity. */
+        readonly blocks: readonly (readonly [number, number])[];
+    }[];
+    /** Name of the network in Bitcoin Core, such as `main`. Left out if the input does not name it. */
+    readonly network?: string;
+    /** Optional parts of the API that the mirror has. Requests for other parts get 501. Left out if there are none. */
+    readonly lists?: {
+        /** Etchings. Left out if the input has no complete runes table. */
+        readonly etchings?: {
+            /** Number of etchings. */
+            readonly total: number;
+            /**
+             * True if the supply of etchings has the counts of mints and burns. Left out if the data lacks older
+             * blocks.
+             */
+            readonly counts?: true;
+        };
+        /** Activity by rune, and by rune and address, of the blocks in `heights`. */
+        readonly rune_activity?: Readonly<Record<string, never>>;
+        /** Activity by address, of the blocks in `heights`. */
+        readonly address_activity?: Readonly<Record<string, never>>;
+        /** Balances of addresses. Left out if the data lacks older blocks. */
+        readonly balances?: {
+            /**
+             * Runes with a balance below zero after the highest block, because the data is wrong. Such balances are in
+             * no list. Left out if there are no such runes.
+             */
+            readonly unbalanced?: {
+                /** Ids of these runes, the oldest first. */
+                readonly runes: readonly string[];
+                /** Number of runes that are not listed in `runes`. */
+                readonly more_runes: number;
+            };
+        };
+        /** Holders of runes. Left out if the data lacks older blocks. */
+        readonly holders?: {
+            /**
+             * A list of holders that is not exact after the highest block names the block after which it is exact. That
+             * block is this one or a later one.
+             */
+            readonly block_height?: number;
+        };
+        /** Unspent outputs with runes. Left out if the data is not from a Bitcoin Core node. */
+        readonly outputs?: Readonly<Record<string, never>>;
+    };
+    /** Number of files with pages, including paths by block hash, and of files in `archive/`. */
+    readonly files: number;
+    /** Total size of these files, in bytes. */
+    readonly bytes: number;
+    /** SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data. */
+    readonly digest: string;
+    /**
+     * Signed note of the operator: covers all other fields and, by the root, the archive. Left out if the mirror is not
+     * signed.
+     */
+    readonly note?: string;
+}
+// End of the generated types.
+/** Kind of a rune's activity. */
+export type Operation = Activity['operation'];
+/** A block and one of its transactions. */
+export type TransactionLocation = Etching['location'];
+/** An unspent output with runes. */
+export type UnspentOutput = OutputPage['results'][number];
 /** A rune with the fields that a wallet needs to show amounts. */
 export interface RuneName extends Rune {
     /** Number of decimals. */
     readonly divisibility: number;
     readonly symbol: string;
-}
-/** A block and one of its transactions. */
-export interface TransactionLocation {
-    readonly block_hash: string;
-    readonly block_height: number;
-    readonly tx_id: string;
-    readonly tx_index: number;
-    /** Seconds since 1970. */
-    readonly timestamp: number;
-}
-/** Record of one event of a rune. Hashes begin with `0x` in dialect `contract`, but not in `hiro`. */
-export interface Activity {
-    readonly rune: Rune;
-    /**
-     * Address whose runes the event changes. In sends and burns this is the sender. Missing in etchings and mints, in
-     * burns of runes that no address held, and if the script has no address.
-     */
-    readonly address?: string;
-    /** Address of the receiver. Only in sends. Missing if the script of the output has no address. */
-    readonly receiver_address?: string;
-    /** Decimal string in units of the rune, with the rune's number of decimals. May be too large for `Number`. */
-    readonly amount?: string;
-    readonly operation: Operation;
-    readonly location: TransactionLocation & {
-        readonly vout?: number;
-        /** Output of the event: its transaction id in dialect `contract`, its outpoint (`txid:vout`) in `hiro`. */
-        readonly output?: string;
-    };
-}
-/** A window of records. `total` is 0 for an id that the mirror does not have. */
-export interface ActivityPage extends Page<Activity> {
-}
-/** A window of the activity of a rune, newest first. The records have no `rune`. */
-export interface RuneActivityPage extends Page<Omit<Activity, 'rune'>> {
-}
-/** A rune. Amounts are decimal strings in units of the rune, as in `Activity`. */
-export interface Etching extends Rune {
-    readonly divisibility: number;
-    readonly symbol: string;
-    readonly turbo: boolean;
-    readonly mint_terms: {
-        readonly amount: string | null;
-        /** Maximum number of mints. In dialect `hiro`, this number is divided by 10^divisibility. */
-        readonly cap: string | null;
-        /** A value above 2^53 - 1 is a decimal string, because a number would lose digits. */
-        readonly height_start: number | string | null;
-        readonly height_end: number | string | null;
-        readonly offset_start: number | string | null;
-        readonly offset_end: number | string | null;
-    };
-    /** Contains only `premine` if the mirror lacks older blocks. */
-    readonly supply: {
-        readonly current?: string;
-        readonly minted?: string;
-        readonly total_mints?: string;
-        readonly mint_percentage?: string;
-        /** True if the rune can be minted in the next block. */
-        readonly mintable?: boolean;
-        readonly burned?: string;
-        readonly total_burns?: string;
-        readonly premine: string;
-    };
-    readonly location: TransactionLocation;
-}
-/** A window of the list of etchings, newest first. */
-export interface EtchingPage extends Page<Etching> {
-}
-/** Balance of an address in a rune. */
-export interface Balance {
-    readonly rune: Rune;
-    /** Decimal string in units of the rune, as in `Activity`. */
-    readonly balance: string;
-    readonly address: string;
-}
-/** A window of the balances of an address, sorted by number of smallest units, the largest first. */
-export interface BalancePage extends Page<Balance> {
-}
-/**
- * An address and its balance in a rune. `Mirror.holder` returns the balance 0 if the address had the rune before, but
- * has none now.
- */
-export interface Holder {
-    /** Decimal string in units of the rune, as in `Activity`. */
-    readonly balance: string;
-    readonly address: string;
-}
-/** A window of the holders of a rune, the largest balance first. */
-export interface HolderPage extends Page<Holder> {
-    /**
-     * Set if the list describes the state after this block, which is below the mirror's highest block. Only lists of
-     * runes with many holders may have it.
-     */
-    readonly block_height?: number;
-}
-/** An unspent output with runes. */
-export interface UnspentOutput {
-    /** Outpoint, `txid:vout`. */
-    readonly output: string;
-    /** Missing if the script of the output has no address. */
-    readonly address?: string;
-    readonly location: TransactionLocation;
-    readonly runes: readonly {
-        readonly rune: Rune;
-        readonly balance: string;
-    }[];
-}
-/** State of an output after the highest block of the mirror. */
-export interface OutputAnswer extends Partial<UnspentOutput> {
-    /** Height of the mirror's highest block. */
-    readonly block_height: number;
-    readonly block_hash: string;
-    readonly output: string;
-    /** Empty if the output is spent, never had runes, or is not in the chain up to block `block_height`. */
-    readonly runes: UnspentOutput['runes'];
-    /**
-     * False if the output holds runes. True if it held runes and is spent. Null if no output with this outpoint is known
-     * to have held runes up to block `block_height`: the output may not even exist. Missing in mirrors of older versions.
-     */
-    readonly spent?: boolean | null;
-    /** If `spent` is true: the runes that the output held. Null if it is unknown whether the output held runes. */
-    readonly held?: UnspentOutput['runes'] | null;
 }
 /** An output that a wallet wants to spend. */
 export interface OutputToClassify {
@@ -175,112 +499,6 @@ export type OutputClass = {
 export type ClassifiedOutput = OutputClass & {
     readonly outpoint: string;
 };
-/** A window of the unspent outputs of an address, newest first. */
-export interface OutputPage extends Page<UnspentOutput> {
-    /** Height of the mirror's highest block. */
-    readonly block_height: number;
-    readonly block_hash: string;
-}
-/** The manifest, `runes/v1/manifest.json`: options of the build, and contents of the mirror. */
-export interface MirrorManifest {
-    readonly generator: 'rune-activity-mirror';
-    /** Version of the file format. This module reads only the version that it was built for. */
-    readonly format: 4;
-    readonly version: string;
-    /** Set if the mirror has invented blocks from the sample of this program. */
-    readonly sample?: true;
-    readonly layout: 'files' | 'archive';
-    readonly dialect: 'contract' | 'hiro';
-    /** Ascending. The first page size is the default limit, the last is the largest limit. */
-    readonly page_sizes: readonly number[];
-    /** True if blocks can be filtered by operation. */
-    readonly operation_pages: boolean;
-    /** Public URL of the mirror, with a trailing slash. Set if the build has the option `--site-url`. */
-    readonly site_url?: string;
-    /** Ledger rows as Parquet files: path and SHA-256 of their list. Not set if the build publishes no rows. */
-    readonly rows?: {
-        readonly index: string;
-        readonly sha256: string;
-    };
-    /**
-     * SHA-256 of `runes/v1/changes/index.json`. This file lists the files with the runes, addresses and outputs that
-     * each of the newest blocks touched. Missing in mirrors of older versions.
-     */
-    readonly changes?: {
-        readonly sha256: string;
-    };
-    /** In layout `archive`: name of the root file, which names all other files, and its size in bytes. */
-    readonly archive?: {
-        readonly root: string;
-        readonly bytes: number;
-    };
-    /** In layout `files`, set if the mirror has lists by rune and by address: root file of their archive. */
-    readonly list_root?: {
-        readonly root: string;
-        readonly bytes: number;
-    };
-    /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
-    readonly heights: readonly (readonly [first: number, last: number])[];
-    /** Last block that was read, even if it has no activity. Missing in mirrors of older versions. */
-    readonly tip?: BlockPoint;
-    readonly blocks: number;
-    readonly transactions: number;
-    readonly records: number;
-    /**
-     * Rows of the input that have no record in this mirror, because their rune is not in the runes table of the input.
-     * `runes` names up to 20 of these runes, and `more_runes` is the number of the others.
-     */
-    readonly left_out?: {
-        readonly rows: number;
-        readonly runes: readonly string[];
-        readonly more_runes: number;
-    };
-    /**
-     * Blocks that were read, grouped by the rules that made their records. `first` and `last` are inclusive. A block
-     * may have no records.
-     */
-    readonly sources?: readonly {
-        readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
-        readonly blocks: readonly (readonly [first: number, last: number])[];
-    }[];
-    /** Name of the network in Bitcoin Core, such as `main`. */
-    readonly network?: string;
-    /** Optional parts of the API that the mirror has. Requests for other parts get 501. */
-    readonly lists?: {
-        /** `counts` is set if the `supply` of etchings includes the numbers of mints and burns. */
-        readonly etchings?: {
-            readonly total: number;
-            readonly counts?: true;
-        };
-        /**
-         * `unbalanced` names runes that have balances below zero, because the data is wrong. Lists omit such balances.
-         */
-        readonly balances?: {
-            readonly unbalanced?: {
-                readonly runes: readonly string[];
-                readonly more_runes: number;
-            };
-        };
-        /**
-         * Each list of holders describes the state after a block from `block_height` up to the highest block. If
-         * `block_height` is missing, every list describes the state after the highest block.
-         */
-        readonly holders?: {
-            readonly block_height?: number;
-        };
-        /** Unspent outputs. */
-        readonly outputs?: Readonly<Record<string, never>>;
-        /** Activity of the blocks in `heights`. */
-        readonly rune_activity?: Readonly<Record<string, never>>;
-        readonly address_activity?: Readonly<Record<string, never>>;
-    };
-    readonly files: number;
-    readonly bytes: number;
-    /** Digest of the data, 64 hex digits. Two mirrors with the same digest have the same data. */
-    readonly digest: string;
-    /** Signed note of the operator. Missing if the mirror is not signed. */
-    readonly note?: string;
-}
 /** A request that can be cancelled. */
 export interface Cancellable {
     /** Cancels the request. The promise then rejects with the signal's reason. */

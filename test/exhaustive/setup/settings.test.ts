@@ -9,13 +9,12 @@ import { type Command, Flags } from '../../../src/cli/flags.ts';
 import { settingsIn, withSettings } from '../../../src/cli/settings.ts';
 import { BUILD_COMMAND, buildOptions } from '../../../src/engine/buildCommand.ts';
 import { UsageError } from '../../../src/errors.ts';
-import { program } from '../../../src/program.ts';
 import { PULL_COMMAND, parseFrom } from '../../../src/pull/pullCommand.ts';
 import { INIT_COMMAND, settingsOf } from '../../../src/setup/initCommand.ts';
 import { settingsSchema } from '../../../src/setup/settingsSchema.ts';
 import { remoteOf, UPDATE_COMMAND } from '../../../src/setup/updateCommand.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
-import { endOf, ROOT, runProcess, saidBy, start } from '../../support/cli.ts';
+import { endOf, runProcess, saidBy, start } from '../../support/cli.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { writeRows } from '../../support/nodeRows.ts';
 import { freePort } from '../../support/ports.ts';
@@ -119,8 +118,7 @@ describe('settings', () => {
     },
   );
 
-  it('have a schema for editors, which is in the documents and accepts them', () => {
-    expect(JSON.parse(readFileSync(join(ROOT, program.settingsSchema), 'utf8'))).toEqual(JSON.parse(settingsSchema()));
+  it('have a schema for editors, which accepts them', () => {
     const isRight = new Ajv2020().compile(JSON.parse(settingsSchema()));
     expect([isRight({ $schema: 'x', ...SETTINGS }), isRight({ ...SETTINGS, sorce: 1 }), isRight({ build: { layuot: 'files' } })]).toEqual([
       true,

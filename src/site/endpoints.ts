@@ -1,0 +1,287 @@
+/**
+ * The endpoints of the API, in one table. The description for programs (openapi.ts), the API page and the table in
+ * docs/api.md are made from it.
+ */
+import type { Manifest } from '../contract/schemas.ts';
+import { type BuiltSite, maximumLimit } from '../pages/mirrorOptions.ts';
+import type { FurtherPart } from '../pages/optionalEndpoints.ts';
+import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
+import { serverVersion } from '../version.ts';
+import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** The build that is described. */
+export interface Subject {
+  readonly site: BuiltSite;
+  /** Height of the mirror's highest block. */
+  readonly tip: number;
+  readonly version: string;
+  /** The list of published rows, if there are any. */
+  readonly rows: Manifest['rows'];
+}
+
+export interface Endpoint {
+  readonly path: string;
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs' | 'Mirror' | 'Statistics' | 'Bulk data';
+  /** Name of the schema of the answer. */
+  readonly schema: string;
+  /** Key in the manifest's `lists`. Missing for endpoints that every mirror has. */
+  readonly part?: FurtherPart;
+  /** Message of the 404 for a single entry of a list. */
+  readonly notFound?: string;
+  /** Example of the answer, or several. */
+  readonly content?: { readonly example: Json } | { readonly examples: Json };
+  /** Targets that get a 400. The keys are names of examples. Missing for files of the build. */
+  readonly refused?: Readonly<Record<string, string>>;
+}
+
+/** Returns the names of an endpoint's parameters: those of its path, and for a list `offset` and `limit`. */
+export function parametersOf({ path, schema }: Endpoint, { operationPages }: BuiltSite): string[] {
+  const names = [...path.matchAll(/(?<=\{)\w+(?=\})/g)].map(([name]) => name);
+  const isList = schema.endsWith('List');
+  return [...names, ...(isList ? ['offset', 'limit'] : []), ...(operationPages && names.includes('block') ? ['operation_type'] : [])];
+}
+
+export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
+  const block = (rest: string) => `/runes/v1/blocks/840000/activity${rest}`;
+  const tx = (rest: string) => `/runes/v1/transactions/${EXAMPLE_TX}/activity${rest}`;
+  const tooMany = `?limit=${maximumLimit(site) + 1}`;
+  const holders = '/runes/v1/etchings/840000:3/holders';
+  const balances = `/runes/v1/addresses/${EXAMPLE_ADDRESS}/balances`;
+  const long = (letter: string) => letter.repeat(101);
+  const ofRune = { tag: 'Activity', schema: 'RuneActivityList', part: 'rune_activity' } as const;
+  return [
+    {
+      path: '/runes/v1/transactions/{tx_id}/activity',
+      id: 'listTransactionActivity',
+      summary: 'Activity of a transaction',
+      description: 'The records of a transaction, last event first. Ignores `operation_type`.',
+      tag: 'Activity',
+      schema: 'ActivityList',
+      content: { examples: transactionExamples(site) },
+      refused: { limit: tx(tooMany), offset: tx('?offset=-1'), tx_id: '/runes/v1/transactions/abc/activity' },
+    },
+    {
+      path: '/runes/v1/blocks/{block}/activity',
+      id: 'listBlockActivity',
+      summary: 'Activity of a block',
+      description: `The records of a block, by height or hash, last transaction first. ${
+        site.operationPages
+          ? '`operation_type` selects one operation.'
+          : 'This mirror has no lists by operation: `operation_type` gets 400.'
+      }`,
+      tag: 'Activity',
+      schema: 'ActivityList',
+      content: { examples: blockExamples(site) },
+      refused: {
+        limit: block(tooMany),
+        offset: block('?offset=abc'),
+        operation_type: block(`?operation_type=${site.operationPages ? 'transfer' : 'mint'}`),
+        block: '/runes/v1/blocks/abc/activity',
+      },
+    },
+    {
+      path: '/runes/v1/etchings',
+      id: 'listEtchings',
+      summary: 'Etchings',
+      description: 'All runes, newest first.',
+      tag: 'Etchings',
+      schema: 'EtchingList',
+      part: 'etchings',
+      refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}',
+      id: 'getEtching',
+      summary: 'A rune',
+      description: 'A rune with its terms and supply.',
+      tag: 'Etchings',
+      schema: 'Etching',
+      part: 'etchings',
+      notFound: NO_RUNE,
+      refused: { rune: '/runes/v1/etchings/-' },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/activity',
+      id: 'listRuneActivity',
+      summary: 'Activity of a rune',
+      description: 'The records of a rune in the blocks of this mirror, newest first, without `rune`.',
+      ...ofRune,
+      refused: { rune: '/runes/v1/etchings/-/activity', limit: `/runes/v1/etchings/1:0/activity${tooMany}` },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/activity/{address}',
+      id: 'listRuneAddressActivity',
+      summary: 'Activity of a rune at an address',
+      description:
+        'The records of a rune with this `address`, newest first, without `rune`. Records with this address only as `receiver_address` are not included.',
+      ...ofRune,
+      refused: { address: `/runes/v1/etchings/1:0/activity/${long('x')}` },
+    },
+    {
+      path: '/runes/v1/addresses/{address}/activity',
+      id: 'listAddressActivity',
+      summary: 'Activity of an address',
+      description: 'The records with this `address`, newest first. Records with this address only as `receiver_address` are not included.',
+      tag: 'Activity',
+      schema: 'ActivityList',
+      part: 'address_activity',
+      refused: {
+        address: `/runes/v1/addresses/${long('x')}/activity`,
+        offset: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/activity?offset=-1`,
+      },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/holders',
+      id: 'listHolders',
+      summary: 'Holders of a rune',
+      description:
+        'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. If a rune has many holders and changed lately, the list is exact after an older block, which `block_height` names.',
+      tag: 'Balances',
+      schema: 'HolderList',
+      part: 'holders',
+      refused: { limit: `${holders}${tooMany}`, offset: `${holders}?offset=-1`, rune: '/runes/v1/etchings/-/holders' },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/holders/{address}',
+      id: 'getHolder',
+      summary: 'A holder of a rune',
+      description: 'The balance of an address in a rune after the highest block. It is 0 if the address had the rune only before.',
+      tag: 'Balances',
+      schema: 'Holder',
+      part: 'holders',
+      notFound: NO_HOLDER,
+      refused: { address: `${holders}/${long('a')}` },
+    },
+    {
+      path: '/runes/v1/addresses/{address}/balances',
+      id: 'listBalances',
+      summary: 'Balances of an address',
+      description: 'The balances of an address after the highest block, by number of smallest units, the largest first.',
+      tag: 'Balances',
+      schema: 'BalanceList',
+      part: 'balances',
+      refused: { limit: `${balances}${tooMany}`, offset: `${balances}?offset=abc`, address: `/runes/v1/addresses/${long('a')}/balances` },
+    },
+    {
+      path: '/runes/v1/outputs/{output}',
+      id: 'getOutput',
+      summary: 'An output',
+      description:
+        'The runes of an unspent output, and the runes that a spent output held. If the block of the output is above `block_height` of the answer, the answer has no runes. So compare the heights before you spend the output. If the output holds no runes and its transaction has too many records, `held` is null.',
+      tag: 'Outputs',
+      schema: 'Output',
+      part: 'outputs',
+      refused: { output: `/runes/v1/outputs/${EXAMPLE_TX}` },
+    },
+    {
+      path: '/runes/v1/addresses/{address}/outputs',
+      id: 'listOutputs',
+      summary: 'Unspent outputs of an address',
+      description: 'The unspent outputs with runes that an address has after the highest block, newest first.',
+      tag: 'Outputs',
+      schema: 'OutputList',
+      part: 'outputs',
+      refused: { limit: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/outputs${tooMany}`, address: `/runes/v1/addresses/${long('a')}/outputs` },
+    },
+    {
+      path: '/runes/v1/',
+      id: 'getStatus',
+      summary: 'Status and highest block',
+      description: 'Also at `/runes/v1`, `/runes/` and `/runes`; on plain file hosts at `/runes/v1/index.json`.',
+      tag: 'Mirror',
+      schema: 'Status',
+      content: { example: { server_version: serverVersion(version), status: 'ready', block_height: tip } },
+    },
+    {
+      path: '/runes/v1/manifest.json',
+      id: 'getManifest',
+      summary: 'Manifest of the mirror',
+      description: 'Heights, counts, page sizes, dialect and a digest of all data.',
+      tag: 'Mirror',
+      schema: 'Manifest',
+    },
+    {
+      path: '/runes/v1/digests/{first_of_thousand}.json',
+      id: 'getDigests',
+      summary: 'Digests of a thousand blocks',
+      description: 'A digest of each block, to compare mirrors. 404 if none of the heights has activity.',
+      tag: 'Mirror',
+      schema: 'Digests',
+    },
+    {
+      path: '/runes/v1/changes/index.json',
+      id: 'getChangesIndex',
+      summary: 'Newest blocks with a file of changes',
+      description: 'Hashes of the newest 144 blocks, so that clients find the newest block that they know.',
+      tag: 'Mirror',
+      schema: 'ChangesIndex',
+    },
+    {
+      path: '/runes/v1/changes/{recent_height}.json',
+      id: 'getChanges',
+      summary: 'What a block touched',
+      description: 'Runes, addresses and outputs that one of the newest 144 blocks touched. 404 for an older block.',
+      tag: 'Mirror',
+      schema: 'Changes',
+    },
+    {
+      path: '/runes/v1/blocks.json',
+      id: 'getLatestBlocks',
+      summary: 'Latest blocks',
+      description: 'The last hundred blocks with their statistics, for clients that poll.',
+      tag: 'Statistics',
+      schema: 'LatestBlocks',
+    },
+    {
+      path: '/runes/v1/feed.json',
+      id: 'getFeed',
+      summary: 'Feed of the latest blocks',
+      description: 'JSON Feed 1.1, for feed readers.',
+      tag: 'Statistics',
+      schema: 'Feed',
+    },
+    {
+      path: '/runes/v1/stats.json',
+      id: 'getStats',
+      summary: 'Statistics of all blocks',
+      description: 'Totals, activity over time and the most active runes, for charts.',
+      tag: 'Statistics',
+      schema: 'Stats',
+    },
+    {
+      path: '/runes/v1/stats/{first_of_hundred}.json',
+      id: 'getStatsOfHundred',
+      summary: 'Statistics of a hundred heights',
+      description: 'Statistics of each block, and of each rune in these blocks. 404 if none of the heights has activity.',
+      tag: 'Statistics',
+      schema: 'StatsOfHundred',
+    },
+    {
+      path: '/runes/v1/search/{letters}.json',
+      id: 'getRunesByLetters',
+      summary: 'Runes by the first letters of their names',
+      description:
+        'For suggestions while a user types. Has the runes whose names begin with these two letters, or consist of this one letter. 404 if there are none. If there are too many, the names with some third letters are in their own files, such as `search/do/g.json`.',
+      tag: 'Etchings',
+      schema: 'SearchFile',
+    },
+    ...(rows !== undefined
+      ? [
+          {
+            path: `/${rows.index}`,
+            id: 'getRowsIndex',
+            summary: 'List of the Parquet files',
+            description:
+              'The manifest has the path in `rows`. The files are beside this list, as in `rows/840000-840099-3fa04c1b0d5e6f72.parquet`.',
+            tag: 'Bulk data' as const,
+            schema: 'RowsIndex',
+          },
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,43 @@
+/** The table of the API's endpoints in docs/api.md. */
+import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
+import { type FurtherPart, neededBy } from '../../src/pages/optionalEndpoints.ts';
+import { endpointsOf } from '../../src/site/endpoints.ts';
+
+/** Sections of docs/api.md about optional parts of the API. */
+const SECTIONS: Readonly<Record<FurtherPart, string>> = {
+  etchings: 'etchings',
+  rune_activity: 'activity-by-rune-and-by-address',
+  address_activity: 'activity-by-rune-and-by-address',
+  holders: 'balances-and-holders',
+  balances: 'balances-and-holders',
+  outputs: 'unspent-outputs',
+};
+
+/** Any mirror: the table does not depend on it. */
+const SITE: BuiltSite = {
+  layout: 'files',
+  dialect: 'contract',
+  pageSizes: [20, 60],
+  operationPages: true,
+  parquet: false,
+  archive: undefined,
+  listRoot: undefined,
+  tip: 840000,
+  lists: {},
+};
+
+const HEAD = '| path | answer | mirrors that have it |\n| --- | --- | --- |\n';
+const TABLE = new RegExp(`^${HEAD.replaceAll('|', '[|]')}(?:[|].*\n)*`, 'm');
+
+const marked = (text: string): string => text.replace(/--\w+|\barchive\b/g, '`$&`');
+
+/** Replaces the table of endpoints in the text of docs/api.md. */
+export function withEndpoints(document: string): string {
+  if (!TABLE.test(document)) throw new Error('the document has no table of endpoints');
+  const endpoints = endpointsOf({ site: SITE, tip: SITE.tip, version: '0', rows: undefined });
+  const rows = endpoints.map(({ path, summary, part }) => {
+    const answer = part === undefined ? summary : `[${summary}](#${SECTIONS[part]})`;
+    return `| \`${path.replace('/runes/v1', '')}\` | ${answer} | ${part === undefined ? 'all' : `with ${marked(neededBy(part))}`} |\n`;
+  });
+  return document.replace(TABLE, () => `${HEAD}${rows.join('')}`);
+}
