@@ -90,6 +90,16 @@ const ENDED = new Error('the request has ended');
 /** True for a status that may change after a retry. The status 501 does not: the server does not support the request. */
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
+/** Parses the body of an answer. Throws a PassingError if `parse` throws, because the body may be damaged. */
+export function parsed<T>(body: Buffer, parse: (body: Buffer) => T): T {
+  try {
+    return parse(body);
+  } catch (error) {
+    // The message of JSON.parse() quotes the body.
+    throw new PassingError(`has an unexpected response body: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`);
+  }
+}
+
 export class Client {
   readonly #agent: Agent;
   readonly #clock: Clock;
@@ -120,13 +130,7 @@ export class Client {
   get<T>(url: string, parse: (body: Buffer) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
     return this.persist(url, async () => {
       const { status, body } = await this.ask(url, { limit: Math.min(most, LARGEST_BODY_BYTES) });
-      if (status !== 200) return { status, body: undefined };
-      try {
-        return { status, body: parse(body) };
-      } catch (error) {
-        // The message of JSON.parse() quotes the body.
-        throw new PassingError(`has an unexpected response body: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`);
-      }
+      return { status, body: status === 200 ? parsed(body, parse) : undefined };
     });
   }
 

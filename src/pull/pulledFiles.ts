@@ -3,6 +3,8 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDiskFull } from '../duckdb/duckdbErrors.ts';
 import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
+import { lost } from '../rows/rowsFolder.ts';
+import { DamagedStateError } from '../unspent/sortedFile.ts';
 
 /** Subfolder of the input folder: a folder of rows (rows/rowsFolder.ts). Pulls replace and remove files only here. */
 export const PULLED_FOLDER = 'pulled';
@@ -29,6 +31,8 @@ export const writeError = (folder: string, error: unknown): BuildError =>
     'Free space or change its permissions, then run the same command again: it continues from here.',
   ]);
 
-/** Converts a system error about a file of the folder to a BuildError. Returns other errors unchanged. */
-export const explained = (folder: string, error: unknown): unknown =>
-  error instanceof Error && 'syscall' in error ? writeError(folder, error) : error;
+/** Converts errors of the ledger's files, and system errors, to errors with advice. Returns other errors unchanged. */
+export function explained(folder: string, error: unknown): unknown {
+  if (error instanceof DamagedStateError) return lost(error.message, folder);
+  return error instanceof Error && 'syscall' in error ? writeError(folder, error) : error;
+}

@@ -11,10 +11,14 @@ import { withLock } from '../duckdb/lockDatabase.ts';
 import { Store } from '../duckdb/store.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import { readIndex } from '../rows/rowsFolder.ts';
+import { NETWORKS } from '../runes/networks.ts';
+import { removeState } from '../unspent/diskLedger.ts';
+import { DamagedStateError } from '../unspent/sortedFile.ts';
 import { Client } from './httpClient.ts';
 import { baseOf, findManifest } from './mirror/mirrorSource.ts';
 import { pullRows, type RowsSource } from './mirror/rows/pullRows.ts';
 import { BlockServer } from './node/blockServer.ts';
+import { hasAllRows } from './node/continueRows.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
@@ -84,7 +88,10 @@ interface FromNode {
   readonly done: (result: PullResult) => void;
 }
 
-/** Pulls from a node once. If `runBuild` is given, then pulls and builds each new block until the signal aborts. */
+/**
+ * Pulls from a node once. If `runBuild` is given, then pulls and builds each new block until the signal aborts. Makes a
+ * damaged ledger again from the rows in the folder, if it has all of them.
+ */
 async function pullFromNode(
   request: PullRequest,
   { url, folder, client, done }: FromNode,
@@ -95,19 +102,28 @@ async function pullFromNode(
   const { signal, runBuild } = request;
   const onNotice = (message: string) => log.notice(message);
   const blockServer = request.blockSource && new BlockServer(request.blockSource, client, request.concurrency);
-  let node: BitcoinNode | undefined;
-  let pull: NodePull | undefined;
+  const node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
   try {
-    node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
-    pull = await NodePull.open({ ...request, folder }, node, store, log, progress);
-    const result = await pull.run(progress);
-    done(result);
-    if (runBuild === undefined) await pull.settle();
-    else await follow({ folder, runBuild, signal }, node, pull, log, progress);
-    return result;
+    for (let isFirst = true; ; isFirst = false) {
+      let pull: NodePull | undefined;
+      try {
+        pull = await NodePull.open({ ...request, folder }, node, store, log, progress);
+        const result = await pull.run(progress);
+        done(result);
+        if (runBuild === undefined) await pull.settle();
+        else await follow({ folder, runBuild, signal }, node, pull, log, progress);
+        return result;
+      } catch (error) {
+        const isLost = isFirst && error instanceof DamagedStateError && hasAllRows(folder, NETWORKS[(await node.chain()).network]);
+        if (!isLost) throw error;
+        log.notice(`${error.message}; the ledger is made again from the rows`);
+        removeState(join(folder, STATE_FOLDER));
+      } finally {
+        pull?.close();
+      }
+    }
   } finally {
-    pull?.close();
-    node?.close();
+    node.close();
   }
 }
 

@@ -247,20 +247,24 @@ export class FakeNode {
     return format === 'bin' ? { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: block.bytes } : bare(404);
   }
 
-  /** Answers `getutxos` like Core: height and hash of the tip, a bit for each outpoint, and the unspent outputs. */
+  /** Answers `getutxos` like Core: height and hash of the tip, a digit for each outpoint, and the unspent outputs. */
   #coins(path: string): Reply {
     const names = outpointsIn(path);
-    if (!path.endsWith('.bin') || names.length === 0) return text(400, 'Error: empty request');
+    if (!path.endsWith('.json') || names.length === 0) return text(400, 'Error: empty request');
     if (names.length > 15) return text(400, `Error: max outpoints exceeded (max: 15, tried: ${names.length})`);
     const found = names.map((name) => (this.options.outputs ?? ((one) => this.#unspentAtTip().get(one)))(name));
-    const bits = Buffer.alloc(Math.ceil(names.length / 8));
-    for (const [i, output] of found.entries()) if (output !== undefined) bits[i >> 3] = (bits[i >> 3] ?? 0) | (1 << (i & 7));
-    const parts = [int32(this.#tip), Buffer.from(this.#at(this.#tip)?.hash ?? '', 'hex').reverse(), compact(bits.length), bits];
-    const coins = found.filter((output) => output !== undefined);
-    parts.push(compact(coins.length));
-    for (const { height, script } of coins)
-      parts.push(int32(0), int32(height), Buffer.from('2202000000000000', 'hex'), compact(script.length), script);
-    return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: Buffer.concat(parts) };
+    return json({
+      chainHeight: this.#tip,
+      chaintipHash: this.#at(this.#tip)?.hash,
+      bitmap: found.map((output) => (output === undefined ? '0' : '1')).join(''),
+      utxos: found.flatMap((output) => {
+        if (output === undefined) return [];
+        const hex = Buffer.from(output.script).toString('hex');
+        return [
+          { height: output.height, value: 0.00000546, scriptPubKey: { asm: '', desc: `raw(${hex})#00000000`, hex, type: 'nonstandard' } },
+        ];
+      }),
+    });
   }
 
   #unspentAtTip(): ReadonlyMap<string, PreviousOutput> {
@@ -365,12 +369,6 @@ export class FakeNode {
 
 /** Returns the outpoints in a path of `getutxos`, as `txid:index`. */
 const outpointsIn = (path: string): string[] => [...path.matchAll(/\/([0-9a-f]{64})-([0-9]+)/g)].map(([, txid, vout]) => `${txid}:${vout}`);
-
-function int32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
 
 const bareWith = ({ status = 200, headers = {}, body = '' }: Fault): Reply => ({
   status,

@@ -1,9 +1,6 @@
 /** Checks that the folder `pulled` belongs to the node's network and has the wanted blocks. */
 import { InputError } from '../../errors.ts';
-import { lost } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
-import { DamagedStateError } from '../../unspent/sortedFile.ts';
-import { explained } from '../pulledFiles.ts';
 import type { WantedBlocks } from '../pullOptions.ts';
 import type { ChainInfo } from './coreNode.ts';
 
@@ -41,7 +38,3 @@ export function checkNetwork(found: string | undefined, chain: ChainInfo, node: 
     'Check --from, or give another folder with --to.',
   ]);
 }
-
-/** Converts errors of the ledger's files, and system errors, to errors with advice. Returns other errors unchanged. */
-export const withAdvice = (error: unknown, folder: string): unknown =>
-  error instanceof DamagedStateError ? lost(error.message, folder) : explained(folder, error);

@@ -12,22 +12,20 @@ import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { LineFile } from '../../disk/lineFile.ts';
 import { syncFile } from '../../disk/sync.ts';
-import { BuildError, InputError } from '../../errors.ts';
+import { InputError } from '../../errors.ts';
 import { exceeds, type WorkLimits } from '../../limits.ts';
 import { addressOf } from '../../runes/address.ts';
 import { outpointBytes } from '../../runes/bytes.ts';
+import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import type { Network } from '../../runes/networks.ts';
 import { type DiskLedger, UNCHECKED_FILE } from '../../unspent/diskLedger.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
-import { COINS_AT_ONCE, type Coin } from './nodeAnswers.ts';
+import { COINS_AT_ONCE } from './nodeAnswers.ts';
 
 /** Maximum number of differences that a message lists. */
 const SHOWN = 5;
-
-/** Maximum number of attempts to ask for the same outputs. An attempt fails if the node gets a new block meanwhile. */
-const MOST_ATTEMPTS = 5;
 
 /** Outputs to compare: a random sample, or all. */
 export type Check = 'sample' | 'all';
@@ -91,7 +89,7 @@ interface Checking {
 
 /**
  * Asks the node for all chosen outputs that are still unspent in the ledger, and removes their file. Throws an InputError
- * that lists the outputs that differ, and a BuildError if the node's chain changes too often.
+ * that lists the outputs that differ.
  */
 export async function checkOutputs(checking: Checking, node: BitcoinNode, log: Log, progress: Progress): Promise<void> {
   const path = join(checking.folder, STATE_FOLDER, UNCHECKED_FILE);
@@ -122,7 +120,7 @@ export async function checkOutputs(checking: Checking, node: BitcoinNode, log: L
 /** Checks some outputs. Returns how many of them are still unspent in the ledger. */
 async function checkGroup(group: readonly ClaimedOutput[], checking: Checking, node: BitcoinNode): Promise<number> {
   const { folder, ledger, network, signal, catchUp } = checking;
-  for (let attempt = 1; ; attempt++) {
+  for (;;) {
     signal.throwIfAborted();
     const { hash } = ledger;
     const unspent = group.filter(({ name }) => ledger.output(outpointBytes(name), 0) !== undefined);
@@ -139,16 +137,13 @@ async function checkGroup(group: readonly ClaimedOutput[], checking: Checking, n
         `Remove ${folder} and pull from another mirror, or tell the operator of this mirror.`,
       ]);
     }
-    if (attempt === MOST_ATTEMPTS)
-      throw new BuildError(`the last block of ${node.name} changed ${attempt} times while the node was asked for outputs`, [
-        'Check the node, then run the same command again: it continues from here.',
-      ]);
+    // The node has a new block, or the ledger has one that the node replaced.
     await catchUp();
   }
 }
 
 /** Describes how the node's output differs from that of the rows. Undefined if both are equal. */
-function differenceOf({ name, height, address }: ClaimedOutput, coin: Coin | undefined, network: Network): string | undefined {
+function differenceOf({ name, height, address }: ClaimedOutput, coin: PreviousOutput | undefined, network: Network): string | undefined {
   const found = coin && { height: coin.height, address: addressOf(coin.script, network, hash256) ?? '-' };
   if (found?.height === height && found.address === address) return undefined;
   const text = (output: typeof found) =>

@@ -48,9 +48,9 @@ interface Continuing {
 }
 
 /** True if the folder has rows from the first block with runes on, from which the ledger can be made. */
-export function hasAllRows(folder: string, firstHeight: number): boolean {
+export function hasAllRows(folder: string, network: Network): boolean {
   const index = attempt(() => readIndex(folder));
-  return index !== undefined && index.files.length > 0 && isFromNodes(index) && firstRun(index)[0] <= firstHeight;
+  return index !== undefined && index.files.length > 0 && isFromNodes(index) && firstRun(index)[0] <= network.firstHeight;
 }
 
 const isFromNodes = ({ spent, sources }: FolderIndex): boolean =>
@@ -83,10 +83,9 @@ export async function continueRows(
     throw new InputError(`${node.name} has blocks up to ${chain.blocks}, but ${folder} has rows up to ${top}`, [
       'Run the pull again when the node has more blocks, or check --from.',
     ]);
-  if (chain.firstStored > height + 1)
-    throw new InputError(`${node.name} has pruned block ${height + 1}: the first block that it still has is ${chain.firstStored}`, [
-      'Pull newer rows from the mirror first, or give a server that has the block with --block-source.',
-    ]);
+  const next = await node.hashAt(height + 1);
+  // Making the ledger takes long. If the node has pruned the block after it, this throws before that.
+  if (next !== undefined) await node.readBlock(next);
   progress.begin('rows');
   for (const [i, file] of settled.entries()) {
     progress.show(i, settled.length, 'files');

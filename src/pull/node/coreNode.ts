@@ -6,19 +6,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { AtOnce } from '../../atOnce.ts';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
-import { misfitOf } from '../../contract/schemas.ts';
 import { BuildError, type CliError, InputError } from '../../errors.ts';
 import type { Limits } from '../../limits.ts';
 import { hashText, uint32At } from '../../runes/bytes.ts';
 import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { isNetwork, NETWORKS, type NetworkName } from '../../runes/networks.ts';
 import { type Block, BlockError, HEADER_BYTES, type Header, readHeader, scriptOf } from '../../runes/parseBlock.ts';
-import { type Answer, Client, type ClientOptions, isPassing, PassingError, type Reading } from '../httpClient.ts';
+import { type Answer, Client, type ClientOptions, isPassing, PassingError, parsed, type Reading } from '../httpClient.ts';
 import { BlockParser } from './blockParser.ts';
 import type { BlockServer } from './blockServer.ts';
 import { hash256 } from './hash256.ts';
-import { type Coins, chainInfo, hashAnswer, LARGEST_BLOCK, LARGEST_COINS, readCoins } from './nodeAnswers.ts';
-import { FormatError, SpentOutputs } from './spentOutputs.ts';
+import { type Coins, chainInfo, coinsAnswer, hashAnswer, LARGEST_BLOCK, LARGEST_COINS } from './nodeAnswers.ts';
+import { SpentOutputs } from './spentOutputs.ts';
 
 export interface ChainInfo {
   readonly network: NetworkName;
@@ -29,8 +28,6 @@ export interface ChainInfo {
   readonly bestHash: string;
   /** True until the node has caught up with its network. */
   readonly isSyncing: boolean;
-  /** Lowest height whose block can be read. 0 if a server has the blocks that the node has pruned. */
-  readonly firstStored: number;
 }
 
 export interface NodeOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
@@ -59,9 +56,6 @@ const NO_BLOCK = '0'.repeat(64);
 /** Thrown while the node is starting. The message is the stage of the start that the node reports. */
 class WarmingUpError extends Error {}
 
-/** Thrown when the node's request queue is full. */
-class FullQueueError extends PassingError {}
-
 /** Thrown for a block that the node has pruned. */
 class PrunedError extends InputError {}
 
@@ -79,9 +73,6 @@ export class BitcoinNode {
   readonly #parser: BlockParser;
   /** Blocks from the block server. The node lacks these blocks, and the outputs that they spend. */
   readonly #foreign = new WeakSet<Block>();
-  #isWarmingUp = false;
-  /** True after the notice about a refused connection, until a request succeeds. */
-  #isRefused = false;
 
   private constructor(options: NodeOptions) {
     const { url, onNotice } = options;
@@ -93,12 +84,8 @@ export class BitcoinNode {
     this.#client = new Client({
       ...options,
       rate: 0,
-      onRetry: (why) => {
-        const wasRefused = this.#isRefused;
-        this.#isRefused = why.includes('ECONNREFUSED');
-        if (!this.#isRefused) onNotice(`${why}; trying again`);
-        else if (!wasRefused) onNotice(`${why}; does bitcoind run, with -server, on this port? Trying again`);
-      },
+      onRetry: (why) =>
+        onNotice(`${why}; ${why.includes('ECONNREFUSED') ? 'does bitcoind run, with -server, on this port? Trying' : 'trying'} again`),
     });
   }
 
@@ -135,7 +122,6 @@ export class BitcoinNode {
       headers: info.headers,
       bestHash: info.bestblockhash,
       isSyncing: info.initialblockdownload,
-      firstStored: info.pruned && this.#options.blockServer === undefined ? (info.pruneheight ?? 0) : 0,
     };
   }
 
@@ -208,9 +194,13 @@ export class BitcoinNode {
    */
   coins(outpoints: readonly string[]): Promise<Coins> {
     const path = outpoints.map((outpoint) => outpoint.replace(':', '-')).join('/');
-    return this.#persist('unspent outputs', async () =>
-      readCoins(await this.#body(`/getutxos/${path}.bin`, LARGEST_COINS), outpoints.length),
-    );
+    return this.#persist('unspent outputs', async () => {
+      const { chaintipHash, bitmap, utxos } = parseJson(await this.#body(`/getutxos/${path}.json`, LARGEST_COINS), coinsAnswer);
+      if (bitmap.length !== outpoints.length) throw new PassingError(`are ${bitmap.length} instead of ${outpoints.length}`);
+      const found = utxos.values();
+      const coins = Array.from(bitmap, (bit): Coins['coins'][number] => (bit === '1' ? found.next().value : undefined));
+      return { tip: chaintipHash, coins };
+    });
   }
 
   close(): void {
@@ -255,13 +245,9 @@ export class BitcoinNode {
   #spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[]> {
     return this.#persist(`the spent outputs of block ${block.hash}`, async () => {
       const outputs = new SpentOutputs(block, wanted);
-      try {
-        const answer = await this.#spent(block.hash, outputs.feed);
-        if (answer.status !== 200) throw this.#missing(answer);
-        return outputs.end();
-      } catch (error) {
-        throw error instanceof FormatError ? new PassingError(`are damaged: ${error.message}`) : error;
-      }
+      const answer = await this.#spent(block.hash, outputs.feed);
+      if (answer.status !== 200) throw this.#missing(answer);
+      return outputs.end();
     });
   }
 
@@ -276,27 +262,19 @@ export class BitcoinNode {
 
   /**
    * Runs `step` until it succeeds. The number of retries after a PassingError is limited. Waits without limit while the
-   * node is starting. If the node's queue is full, because other programs use it too, halves the number of parallel
-   * requests. `what` names the request in messages.
+   * node is starting. `what` names the request in messages.
    */
   #persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     const { onNotice, pauseMs, signal } = this.#options;
+    let isWaiting = false;
     return this.#client.persist(`${what} of ${this.name}`, async () => {
       for (;;) {
         try {
-          const result = await step();
-          this.#isWarmingUp = false;
-          this.#isRefused = false;
-          return result;
+          return await step();
         } catch (error) {
-          if (error instanceof FullQueueError && this.#atOnce.most > 1) {
-            this.#atOnce.most = Math.ceil(this.#atOnce.most / 2);
-            onNotice(`${what} of ${this.name} ${error.message}; sending ${this.#atOnce.most} at once from now on`);
-            continue;
-          }
           if (!(error instanceof WarmingUpError)) throw error;
-          if (!this.#isWarmingUp) onNotice(`${this.name} is starting (${quoted(error.message)}); waiting for it`);
-          this.#isWarmingUp = true;
+          if (!isWaiting) onNotice(`${this.name} is starting (${quoted(error.message)}); waiting for it`);
+          isWaiting = true;
           await sleep(pauseMs * WARM_UP_PAUSES, undefined, { signal });
         }
       }
@@ -315,7 +293,6 @@ export class BitcoinNode {
     const text = textOf(body);
     const [, stage] = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? text : '') ?? [];
     if (stage !== undefined) throw new WarmingUpError(stage);
-    if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
     if (isPassing(status)) throw statusError(status, text);
     if (status === 200 && /^text\/html\b/i.test(String(headers['content-type'])))
       throw new InputError(`the server at ${this.#base} is not Bitcoin Core: it answers with a web page`, [
@@ -347,6 +324,7 @@ export class BitcoinNode {
     return new PrunedError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
       'Give a server that has it with --block-source: it need not be trusted.',
       'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
+      'Or pull newer rows of a mirror, which the node then continues.',
     ]);
   }
 }
@@ -367,17 +345,7 @@ async function foreignScript(block: Block, one: Commitment, server: BlockServer)
 }
 
 /** Parses a body as JSON. Throws a PassingError if the body does not match the schema. */
-function parseJson<T>(body: Buffer, schema: z.ZodType<T>): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw new PassingError('has an unexpected answer: not valid JSON');
-  }
-  const result = schema.safeParse(value);
-  if (!result.success) throw new PassingError(`has an unexpected answer: ${misfitOf(result.error)}`);
-  return result.data;
-}
+const parseJson = <T>(body: Buffer, schema: z.ZodType<T>): T => parsed(body, (bytes) => schema.parse(JSON.parse(bytes.toString())));
 
 /** Returns a PassingError for a status other than 200. */
 function statusError(status: number, text: string): PassingError {

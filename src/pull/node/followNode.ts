@@ -4,6 +4,7 @@ import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { peakMegabytes } from '../../cli/stopwatch.ts';
 import { BuildError, CliError, EXIT, UsageError } from '../../errors.ts';
+import { explained } from '../pulledFiles.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import type { NodePull } from './nodePull.ts';
 
@@ -63,9 +64,10 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
         retryAt = built || !pull.hasRows ? Number.POSITIVE_INFINITY : performance.now() + FAILED_MS;
       }
       await pause(LOOK_MS, signal);
-    } catch (error) {
+    } catch (caught) {
       if (signal.aborted) break;
-      if (!(error instanceof BuildError)) throw error;
+      const error = explained(options.folder, caught);
+      if (!(error instanceof BuildError)) throw caught;
       // The pull may have written blocks before it failed, so the next round must build even without new blocks.
       built = false;
       log.notice(`${error.message}; trying again in ${LOST_MS / 1000} s`);

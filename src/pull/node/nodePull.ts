@@ -12,20 +12,19 @@ import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
-import { BuildError, InputError } from '../../errors.ts';
+import { BuildError } from '../../errors.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { commitIndex, EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
-import { DiskLedger, readState, removeState } from '../../unspent/diskLedger.ts';
-import { DamagedStateError } from '../../unspent/sortedFile.ts';
+import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import { STATE_FOLDER, workFile } from '../pulledFiles.ts';
 import type { Heights, PullOptions, PullResult } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
-import { checkNetwork, firstWanted, lastBlocks, withAdvice } from './checkFolder.ts';
+import { checkNetwork, firstWanted, lastBlocks } from './checkFolder.ts';
 import { areUnchecked, type Check, checkOutputs } from './checkOutputs.ts';
-import { continueRows, hasAllRows } from './continueRows.ts';
+import { continueRows } from './continueRows.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { NodeFolder } from './nodeFolder.ts';
@@ -72,26 +71,11 @@ export class NodePull {
   }
 
   /**
-   * Opens the ledger of the folder, or creates an empty one. Makes a lost or damaged ledger again from the rows in the
-   * folder, if it has all of them. Throws an InputError if the ledger does not match the node, the wanted blocks or the
-   * pulled files.
+   * Opens the ledger of the folder. Makes a lost one again from the rows in the folder, if it has all of them, otherwise
+   * an empty one. Throws an InputError if the ledger does not match the node, the wanted blocks or the pulled files, and
+   * a DamagedStateError if it is damaged.
    */
   static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
-    const { folder } = options;
-    try {
-      return await NodePull.#open(options, node, store, log, progress);
-    } catch (error) {
-      const isDamaged = error instanceof DamagedStateError;
-      if (!isDamaged || !hasAllRows(folder, NETWORKS[(await node.chain()).network].firstHeight)) throw withAdvice(error, folder);
-      log.notice(`${error.message}; the ledger is made again from the rows`);
-      removeState(join(folder, STATE_FOLDER));
-      return NodePull.#open(options, node, store, log, progress).catch((again: unknown) => {
-        throw withAdvice(again, folder);
-      });
-    }
-  }
-
-  static async #open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
     const { folder, limits, confirmations, check = 'sample' } = options;
     const chain = await node.chain();
     const network = NETWORKS[chain.network];
@@ -140,55 +124,45 @@ export class NodePull {
       return result;
     }
     const { network, ledger } = this;
-    const catchUp = () => this.#readAll(progress);
+    const catchUp = async () => {
+      await this.#readAll(progress);
+      if (this.ledger.height !== this.#tip)
+        throw new BuildError(
+          `the last block of ${this.node.name} is not the last pulled block any more, so it cannot be asked for outputs`,
+          ['Run the pull again, without an end of --blocks.'],
+        );
+    };
     await checkOutputs({ folder, network, ledger, concurrency, signal, catchUp }, this.node, this.log, progress);
     return this.#readAll(progress);
   }
 
   async #readAll(progress: Progress): Promise<PullResult> {
-    try {
-      let moves = 0;
-      for (let round = 0; ; round++) {
-        const chain = await this.node.chain();
-        this.#tip = chain.blocks;
-        const last = Math.min(chain.blocks, this.options.wanted.to ?? Number.MAX_SAFE_INTEGER);
-        const isBehind = this.#isBehind(chain);
-        if (!isBehind) this.#totals.replaced += await this.kept.removeReplaced(this.node, this.options.confirmations);
-        const { height } = this.ledger;
-        if (round === 0 || isBehind) this.#announce(chain, last, isBehind);
-        if (isBehind || height >= last) {
-          const ends = isBehind ? undefined : await this.#ends();
-          // Undefined means that the chain changed during #ends(), so the next round follows the change.
-          if (!isBehind && ends === undefined) continue;
-          await this.#tidy();
-          return { ...this.#totals, heights: this.kept.list(height, ends) };
-        }
-        if (chain.firstStored > height + 1)
-          throw new InputError(
-            `${this.node.name} has pruned block ${height + 1}: the first block that it still has is ${chain.firstStored}`,
-            [
-              'Give a server that has it with --block-source: it need not be trusted.',
-              'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
-            ],
-          );
-        try {
-          await this.#read(chain, last, progress);
-        } catch (error) {
-          if (!(error instanceof ChainMovedError)) throw error;
-          moves = this.ledger.height > height ? 0 : moves + 1;
-          if (moves < MOST_MOVES) continue;
-          throw new BuildError(`the chain of ${this.node.name} changed ${MOST_MOVES} times before block ${height + 1} was read`, [
-            'Check the node, then run the same command again: it continues from here.',
-          ]);
-        }
+    let moves = 0;
+    for (let round = 0; ; round++) {
+      const chain = await this.node.chain();
+      this.#tip = chain.blocks;
+      const last = Math.min(chain.blocks, this.options.wanted.to ?? Number.MAX_SAFE_INTEGER);
+      const isBehind = this.#isBehind(chain);
+      if (!isBehind) this.#totals.replaced += await this.kept.removeReplaced(this.node, this.options.confirmations);
+      const { height } = this.ledger;
+      if (round === 0 || isBehind) this.#announce(chain, last, isBehind);
+      if (isBehind || height >= last) {
+        const ends = isBehind ? undefined : await this.#ends();
+        // Undefined means that the chain changed during #ends(), so the next round follows the change.
+        if (!isBehind && ends === undefined) continue;
+        await this.#tidy();
+        return { ...this.#totals, heights: this.kept.list(height, ends) };
       }
-    } catch (error) {
-      const { folder } = this.options;
-      if (error instanceof DamagedStateError && hasAllRows(folder, this.network.firstHeight)) {
-        removeState(join(folder, STATE_FOLDER));
-        throw new InputError(error.message, ['Run the same command again: it makes the ledger again from the rows.']);
+      try {
+        await this.#read(chain, last, progress);
+      } catch (error) {
+        if (!(error instanceof ChainMovedError)) throw error;
+        moves = this.ledger.height > height ? 0 : moves + 1;
+        if (moves < MOST_MOVES) continue;
+        throw new BuildError(`the chain of ${this.node.name} changed ${MOST_MOVES} times before block ${height + 1} was read`, [
+          'Check the node, then run the same command again: it continues from here.',
+        ]);
       }
-      throw withAdvice(error, folder);
     }
   }
 
@@ -338,10 +312,6 @@ export class NodePull {
     // cannot go below settled blocks.
     let last = hundredOf(this.#settled).first - 1;
     while (last > this.ledger.base && this.ledger.hashAt(last) === undefined) last -= HEIGHTS_PER_FILE;
-    try {
-      await this.ledger.settle(last);
-    } catch (error) {
-      throw withAdvice(error, this.options.folder);
-    }
+    await this.ledger.settle(last);
   }
 }

@@ -5,14 +5,13 @@
 import { uint32At } from '../../runes/bytes.ts';
 import type { Commitment } from '../../runes/indexBlock.ts';
 import type { Block } from '../../runes/parseBlock.ts';
+import { PassingError } from '../httpClient.ts';
 
 /** Maximum length of the script of an output that can be spent, in bytes. */
 export const LONGEST_SCRIPT = 10_000;
 
 /** Bytes of an output's value, which precedes its script. */
-export const VALUE_BYTES = 8;
-
-export class FormatError extends Error {}
+const VALUE_BYTES = 8;
 
 export class SpentOutputs {
   /** Expected counts: the number of transactions, then the number of inputs of each. */
@@ -36,7 +35,7 @@ export class SpentOutputs {
     this.#scripts = wanted.map(() => undefined);
   }
 
-  /** Reads the next bytes. Throws a FormatError if they do not match the block. */
+  /** Reads the next bytes. Throws a PassingError if they do not match the block. */
   readonly feed = (chunk: Uint8Array): void => {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = 0;
@@ -45,12 +44,13 @@ export class SpentOutputs {
   };
 
   /**
-   * Returns the scripts in the order of the wanted outputs. Throws a FormatError if the bytes do not match the block.
+   * Returns the scripts in the order of the wanted outputs. Throws a PassingError if the bytes do not match the block.
    */
   end(): Uint8Array[] {
     const isWhole = this.#read === this.#counts.length && this.#left === 0 && this.#rest.length === 0;
     const scripts = this.#scripts.flatMap((script) => (script === undefined ? [] : [script]));
-    if (!isWhole || scripts.length < this.#scripts.length) throw new FormatError('the answer lacks outputs that the block spends');
+    if (!isWhole || scripts.length < this.#scripts.length)
+      throw new PassingError('are damaged: the answer lacks outputs that the block spends');
     return scripts;
   }
 
@@ -60,14 +60,15 @@ export class SpentOutputs {
       const count = compactSize(bytes, at);
       if (count === undefined) return undefined;
       const expected = this.#counts[this.#read];
-      if (count.value !== expected) throw new FormatError(`has ${count.value} transactions or inputs instead of ${expected}`);
+      if (count.value !== expected) throw new PassingError(`are damaged: has ${count.value} transactions or inputs instead of ${expected}`);
       this.#left = this.#read === 0 ? 0 : count.value;
       this.#read += 1;
       return count.end;
     }
     const length = compactSize(bytes, at + VALUE_BYTES);
     if (length === undefined) return undefined;
-    if (length.value > LONGEST_SCRIPT) throw new FormatError(`a script has ${length.value} bytes, more than ${LONGEST_SCRIPT}`);
+    if (length.value > LONGEST_SCRIPT)
+      throw new PassingError(`are damaged: a script has ${length.value} bytes, more than ${LONGEST_SCRIPT}`);
     const end = length.end + length.value;
     if (end > bytes.length) return undefined;
     const wanted = this.#wanted.get(this.#place);
@@ -79,7 +80,7 @@ export class SpentOutputs {
 }
 
 /** Reads a CompactSize integer of 1, 3 or 5 bytes. Returns undefined if bytes are missing. */
-export function compactSize(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } | undefined {
+function compactSize(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } | undefined {
   const first = bytes[at];
   if (first === undefined) return undefined;
   if (first < 0xfd) return { value: first, end: at + 1 };
