@@ -28,7 +28,7 @@ import {
 } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
-import { publishedPaths } from '../rows/publishRows.ts';
+import { pathsOf, publishedIndex } from '../rows/publishRows.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
@@ -220,7 +220,7 @@ async function sweepTransactions(root: string, site: Site, state: StateTables, r
 
 /** Removes the files of rows that the state does not have. Keeps files with other names, which no build wrote. */
 async function sweepRows(root: string, state: StateTables, remover: Remover, store: Store): Promise<void> {
-  const expected = new Set(await publishedPaths(state, store));
+  const expected = new Set(pathsOf(await publishedIndex(state, store)));
   for (const name of namesIn(join(root, ROWS_FOLDER))) {
     const path = `${ROWS_FOLDER}/${name}`;
     if (isRowsFile(path)) remover.removeUnexpected(path, expected);

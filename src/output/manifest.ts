@@ -15,7 +15,7 @@ import type { BlocksRead } from '../input/blocksRead.ts';
 import { IS_INVENTED } from '../input/sampleMarks.ts';
 import { MANIFEST_PATH, rowsIndexPath } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
-import { readIndex } from '../rows/publishRows.ts';
+import { publishedIndex } from '../rows/publishRows.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { VERSION } from '../version.ts';
 import { digestOfState } from './digests.ts';
@@ -46,7 +46,7 @@ export async function manifestOf(
     `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM ${state.blocks}`,
     { blocks: int, invented: int, transactions: int, records: int, files: int, bytes: int },
   );
-  const rows = await readIndex(state, store);
+  const rows = await publishedIndex(state, store);
   const [changes] = await store.rows(`FROM ${state.changesIndex}`, { sha256: text });
   return {
     generator: 'rune-activity-mirror',

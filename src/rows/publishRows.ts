@@ -10,7 +10,7 @@ import { sourcesUpTo } from '../contract/sources.ts';
 import { portionsOf } from '../duckdb/blockRanges.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
-import { columns, type Table } from '../duckdb/table.ts';
+import type { Table } from '../duckdb/table.ts';
 import type { DiskSink } from '../engine/render/diskSink.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { Loaded } from '../input/loadInput.ts';
@@ -37,11 +37,6 @@ export interface RowsTarget {
   readonly limits: Pick<WorkLimits, 'listedAtOnce'>;
 }
 
-const FILE = { first: int, last: int, rows: int, bytes: int, sha256: text, digest: text } as const;
-
-/** Fields of the index, except the lists of files. */
-type Head = Omit<RowsIndex, Kind>;
-
 /** Paths of files of the last build that are no longer needed. `why` is the reason if no rows are published. */
 export interface PublishedRows {
   readonly outdated: readonly string[];
@@ -54,99 +49,96 @@ export interface PublishedRows {
  * rows of the last build are needed, but were changed or are not there.
  */
 export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<PublishedRows> {
-  const old = await publishedPaths(state, store);
+  const { rows } = loaded;
+  const before = await publishedIndex(state, store);
+  const old = pathsOf(before);
+  const made: string[] = [];
   const nothing = async (why: string) => {
-    const outdated = [...old, ...(await publishedPaths(state, store))];
-    await store.run(`DELETE FROM ${state.rowFiles}; DELETE FROM ${state.rowsIndex}`);
-    return { outdated, why };
+    await store.run(`DELETE FROM ${state.rowsIndex}`);
+    return { outdated: [...old, ...made], why };
   };
-  if ('why' in loaded.rows) return nothing(loaded.rows.why);
+  if ('why' in rows) return nothing(rows.why);
   try {
-    return { outdated: await publish(target, loaded, loaded.rows, state, store) };
+    const index = await indexOf(target, loaded, rows, before, made, state, store);
+    const { path, sha256, content } = rowsIndexFile(index);
+    target.sink.file(path, content);
+    await store.run(
+      `DELETE FROM ${state.rowsIndex}; INSERT INTO ${state.rowsIndex} VALUES (${literal(String(content))}, ${literal(sha256)})`,
+    );
+    const present = new Set(pathsOf({ index, sha256 }));
+    return { outdated: old.filter((one) => !present.has(one)) };
   } catch (error) {
     if (error instanceof UnfitRowsError) return nothing(error.message);
     throw error;
   }
 }
 
-/** Returns the published files of each kind, heights ascending. */
-async function publishedFiles({ rowFiles }: StateTables, store: Store): Promise<Record<Kind, RowFile[]>> {
-  const rows = await store.rows(`FROM ${rowFiles} ORDER BY first, last`, { ...FILE, kind: text });
-  const filesOf = (kind: Kind) => rows.filter((row) => row.kind === kind).map(({ kind: _, ...file }) => file);
-  return { files: filesOf('files'), runes: filesOf('runes') };
+/** Index of the published files, and its SHA-256. */
+interface PublishedIndex {
+  readonly index: RowsIndex;
+  readonly sha256: string;
 }
 
-/** Returns the paths of all published files, and of their index. */
-export async function publishedPaths(state: StateTables, store: Store): Promise<string[]> {
-  const index = await readIndex(state, store);
-  return [...(index === undefined ? [] : [rowsIndexPath(index.sha256)]), ...pathsOf(await publishedFiles(state, store))];
+/** Reads the index from the state. Returns undefined if the last build published no rows. */
+export async function publishedIndex({ rowsIndex }: Pick<StateTables, 'rowsIndex'>, store: Store): Promise<PublishedIndex | undefined> {
+  const [row] = await store.rows(`FROM ${rowsIndex}`, { content: text, sha256: text });
+  return row && { index: JSON.parse(row.content) as RowsIndex, sha256: row.sha256 };
 }
 
-const pathsOf = (files: Record<Kind, RowFile[]>): string[] => namesOf(files).map((name) => `${ROWS_FOLDER}/${name}`);
+/** Returns the paths of an index and of its files. */
+export const pathsOf = (published: PublishedIndex | undefined): string[] =>
+  published === undefined ? [] : [rowsIndexPath(published.sha256), ...namesOf(published.index).map((name) => `${ROWS_FOLDER}/${name}`)];
 
 const pathOf = (file: Pick<RowFile, 'first' | 'last' | 'sha256'>, kind: Kind = 'files'): string => `${ROWS_FOLDER}/${rowsName(kind, file)}`;
 
-const valuesOf = (kind: Kind, { first, last, rows, bytes, sha256, digest }: RowFile): string =>
-  `(${[literal(kind), first, last, rows, bytes, literal(sha256), literal(digest)].join(', ')})`;
-
-async function publish(target: RowsTarget, loaded: Loaded, ledger: LedgerRows, state: StateTables, store: Store): Promise<string[]> {
-  const before = await readIndex(state, store);
-  const old = await publishedPaths(state, store);
-  const spent = loaded.folder?.index.spent ?? ledger.hasSpent;
-  if (loaded.folder === undefined) {
-    const others = `SELECT count(*) AS number FROM ${state.held} WHERE block_height NOT IN (SELECT block_height FROM ${loaded.affected})`;
-    if (before === undefined && (await store.number(others)) > 0) throw new ChangedRowsError('the last build published no rows');
-    if (before !== undefined && before.head.spent !== spent)
-      throw new ChangedRowsError(
-        `unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${spent ? 'lack' : 'have'} spent outputs`,
-      );
-    await writeFiles(target, loaded, ledger, state, store);
-    if (loaded.runes !== undefined || before === undefined) await writeRunes(target, state, store);
-  } else await linkFiles(target, loaded.folder, new Set(old), state, store);
+/** Links or writes the files that the last build does not have, and adds the paths of written ones to `made`. Returns the new index. */
+async function indexOf(
+  target: RowsTarget,
+  loaded: Loaded,
+  ledger: LedgerRows,
+  before: PublishedIndex | undefined,
+  made: string[],
+  state: StateTables,
+  store: Store,
+): Promise<RowsIndex> {
+  const { folder, sources, network, ends = [] } = loaded;
+  const spent = folder?.index.spent ?? ledger.hasSpent;
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
-  const { sources, network, ends = [] } = loaded;
-  const head: Head = {
+  const head = {
     version: 1,
     sources: sourcesUpTo(tip?.height, sources),
     tip,
     network,
-    ...(ends.length === 0 ? {} : { ends: [...ends] }),
+    ends: ends.length === 0 ? undefined : [...ends],
     spent,
+  } as const;
+  if (folder !== undefined) {
+    // The build has compared the files of the folder with their SHA-256.
+    const known = new Set(pathsOf(before));
+    for (const kind of KINDS)
+      for (const file of folder.index[kind])
+        if (!known.has(pathOf(file, kind))) target.sink.linkFrom(pathOf(file, kind), join(folder.path, rowsName(kind, file)));
+    return { ...head, files: folder.index.files, runes: folder.index.runes };
+  }
+  const others = `SELECT count(*) AS number FROM ${state.held} WHERE block_height NOT IN (SELECT block_height FROM ${loaded.affected})`;
+  if (before === undefined && (await store.number(others)) > 0) throw new ChangedRowsError('the last build published no rows');
+  if (before !== undefined && before.index.spent !== spent)
+    throw new ChangedRowsError(`unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${spent ? 'lack' : 'have'} spent outputs`);
+  const take = async (kind: Kind, heights: Heights, path: string, form: TableForm): Promise<RowFile> => {
+    const file = { ...heights, ...(await factsOf(path, form, store)) };
+    made.push(pathOf(file, kind));
+    target.sink.take(pathOf(file, kind), path);
+    return file;
   };
-  const files = await publishedFiles(state, store);
-  const index = rowsIndexFile({ ...head, ...files });
-  target.sink.file(index.path, index.content);
-  await store.run(`DELETE FROM ${state.rowsIndex};
-    INSERT INTO ${state.rowsIndex} VALUES (${literal(JSON.stringify(head))}, ${literal(index.sha256)})`);
-  const present = new Set([index.path, ...pathsOf(files)]);
-  return old.filter((path) => !present.has(path));
+  const files = await writeFiles(target, loaded, ledger, before?.index.files ?? [], take, state, store);
+  const runes = loaded.runes === undefined && before !== undefined ? before.index.runes : [await writeRunes(target, take, state, store)];
+  return { ...head, files, runes };
 }
 
-/** Links the files of a folder of rows, except those with the paths `before`. The build has compared them with their SHA-256. */
-async function linkFiles(
-  { sink }: RowsTarget,
-  { path, index }: NonNullable<Loaded['folder']>,
-  before: ReadonlySet<string>,
-  state: StateTables,
-  store: Store,
-): Promise<void> {
-  for (const kind of KINDS)
-    for (const file of index[kind])
-      if (!before.has(pathOf(file, kind))) sink.linkFrom(pathOf(file, kind), join(path, rowsName(kind, file)));
-  await store.run(`DELETE FROM ${state.rowFiles}`);
-  const values = KINDS.flatMap((kind) => index[kind].map((file) => valuesOf(kind, file)));
-  for (let i = 0; i < values.length; i += 1000)
-    await store.run(`INSERT INTO ${state.rowFiles} VALUES ${values.slice(i, i + 1000).join(', ')}`);
-}
+type Heights = Pick<RowFile, 'first' | 'last'>;
 
-/** Reads the list of files from the state. Returns undefined if the last build published no rows. */
-export async function readIndex(
-  { rowsIndex }: Pick<StateTables, 'rowsIndex'>,
-  store: Store,
-): Promise<{ readonly head: Head; readonly sha256: string } | undefined> {
-  const [row] = await store.rows(`FROM ${rowsIndex}`, { head: text, sha256: text });
-  return row && { head: JSON.parse(row.head) as Head, sha256: row.sha256 };
-}
+/** Moves a file that was made to the output. Returns its entry for the index. */
+type Take = (kind: Kind, heights: Heights, path: string, form: TableForm) => Promise<RowFile>;
 
 /** Returns SQL expressions of the first and the last height of a block's file: a hundred settled heights, or one. */
 function rangeSql(tip: number): string {
@@ -156,52 +148,47 @@ function rangeSql(tip: number): string {
   return `${either(first)} AS first, ${either(`${first} + ${HEIGHTS_PER_FILE - 1}`)} AS last`;
 }
 
-/** Writes the files that have an affected block or a new range of heights, and forgets those that they replace. */
+/** Writes the files that have an affected block or a new range of heights. Returns the entries of all files. */
 async function writeFiles(
-  target: RowsTarget,
+  { out, scratch, limits }: RowsTarget,
   { affected }: Loaded,
   { table, hasSpent }: LedgerRows,
+  before: readonly RowFile[],
+  take: Take,
   state: StateTables,
   store: Store,
-): Promise<void> {
+): Promise<RowFile[]> {
   const form = ledgerForm(hasSpent);
-  const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${state.tip}`);
-  const range = rangeSql(tip);
-  const isTouched = `(first, last) IN (SELECT (first, last) FROM (SELECT ${range} FROM ${affected}))`;
-  const ranges = await store.table(
-    'row_ranges',
-    columns('first BIGINT, last BIGINT, records BIGINT'),
-    `SELECT first, last, sum(records)::BIGINT AS records FROM (SELECT records, ${range} FROM ${state.held}) GROUP BY first, last`,
-  );
-  const stale = await store.rows(
-    `SELECT * EXCLUDE (kind) FROM ${state.rowFiles} WHERE kind = 'files' AND (${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${ranges}))`,
-    FILE,
-  );
-  const due = await store.rows(
-    `FROM ${ranges} WHERE ${isTouched} OR (first, last) NOT IN (SELECT (first, last) FROM ${state.rowFiles} WHERE kind = 'files') ORDER BY first`,
+  const range = rangeSql(await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${state.tip}`));
+  const nameOf = ({ first, last }: Heights) => `${first}-${last}`;
+  const touched = new Set((await store.rows(`SELECT DISTINCT ${range} FROM ${affected}`, { first: int, last: int })).map(nameOf));
+  const ranges = await store.rows(
+    `SELECT first, last, sum(records)::BIGINT AS records FROM (SELECT records, ${range} FROM ${state.held}) GROUP BY first, last ORDER BY first`,
     { first: int, last: int, records: int },
   );
-  const made = join(target.scratch, 'rows.parquet');
-  const replaced = stale.map(({ first, last }) => `(${first}, ${last})`).join(', ');
-  if (stale.length > 0) await store.run(`DELETE FROM ${state.rowFiles} WHERE kind = 'files' AND (first, last) IN (${replaced})`);
-  for (const portion of portionsOf(due, target.limits.listedAtOnce)) {
-    const rows = await restOf(target.out, portion, stale, table, affected, store);
-    for (const range of portion) {
-      const within = `SELECT * EXCLUDE (source) FROM ${rows} WHERE block_height BETWEEN ${range.first} AND ${range.last}`;
+  const wanted = new Set(ranges.map(nameOf));
+  const kept = before.filter((file) => wanted.has(nameOf(file)) && !touched.has(nameOf(file)));
+  const have = new Set(kept.map(nameOf));
+  const stale = before.filter((file) => !have.has(nameOf(file)));
+  const due = ranges.filter((one) => !have.has(nameOf(one)));
+  const files = [...kept];
+  const made = join(scratch, 'rows.parquet');
+  for (const portion of portionsOf(due, limits.listedAtOnce)) {
+    const rows = await restOf(out, portion, stale, table, affected, store);
+    for (const { first, last } of portion) {
+      const within = `SELECT * EXCLUDE (source) FROM ${rows} WHERE block_height BETWEEN ${first} AND ${last}`;
       await store.run(copyTable(within, form.order, made));
-      const file = { ...range, ...(await factsOf(made, form, store)) };
-      await store.run(`INSERT INTO ${state.rowFiles} VALUES ${valuesOf('files', file)}`);
-      target.sink.take(pathOf(file), made);
+      files.push(await take('files', { first, last }, made, form));
     }
     await store.run(`DROP TABLE ${rows}`);
   }
-  await store.run(`DROP TABLE ${ranges}`);
+  return files.sort((a, b) => a.first - b.first);
 }
 
 /** Returns a table with the rows of these ranges: rows of affected blocks from the input, others from old files. */
 async function restOf(
   out: string,
-  ranges: readonly Pick<RowFile, 'first' | 'last'>[],
+  ranges: readonly Heights[],
   stale: readonly RowFile[],
   table: LedgerRows['table'],
   affected: Loaded['affected'],
@@ -212,10 +199,6 @@ async function restOf(
   const old: string[] = [];
   for (const file of stale.filter(({ first, last }) => ranges.some((range) => range.first <= last && first <= range.last))) {
     const path = join(out, pathOf(file));
-    const kept = await store.number(
-      `SELECT count(*) AS number FROM range(${file.first}, ${file.last + 1}) r(block_height) WHERE NOT ${isAffected} AND ${isDue}`,
-    );
-    if (kept === 0) continue;
     const stamp = await stampOf(path);
     if (stamp?.sha256 !== file.sha256) throw new ChangedRowsError(`${path} was changed since the last build`);
     old.push(path);
@@ -225,14 +208,12 @@ async function restOf(
 }
 
 /** Writes all runes to one file, because tables of runes need not say in which blocks they were etched. */
-async function writeRunes({ scratch, sink }: RowsTarget, state: StateTables, store: Store): Promise<void> {
+async function writeRunes({ scratch }: RowsTarget, take: Take, state: StateTables, store: Store): Promise<RowFile> {
   const made = join(scratch, 'runes.parquet');
   const names = RUNES.fields.map(({ column }) => `"${column}"`);
   await store.run(copyTable(`SELECT ${names.join(', ')} FROM ${state.runes}`, RUNES.order, made));
   const heights = `SELECT coalesce(min(block_height), 0) AS first, coalesce(max(block_height), 0) AS last FROM ${state.runes}`;
-  const file = { ...(await store.row(heights, { first: int, last: int })), ...(await factsOf(made, RUNES, store)) };
-  await store.run(`DELETE FROM ${state.rowFiles} WHERE kind = 'runes'; INSERT INTO ${state.rowFiles} VALUES ${valuesOf('runes', file)}`);
-  sink.take(pathOf(file, 'runes'), made);
+  return take('runes', await store.row(heights, { first: int, last: int }), made, RUNES);
 }
 
 async function factsOf(path: string, form: TableForm, store: Store): Promise<Omit<RowFile, 'first' | 'last'>> {

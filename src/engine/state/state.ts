@@ -27,7 +27,7 @@ const FILE = 'state.duckdb';
  * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and
  * is then a full build.
  */
-export const FORMAT = 20;
+export const FORMAT = 21;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -84,13 +84,8 @@ export class StateTables extends Place {
   readonly runeCounts = this.table('rune_counts', RUNE_COUNTS);
   /** Transactions of written blocks. Empty in layout `archive`, whose ids have the transactions. */
   readonly transactions = this.table('transactions', TRANSACTIONS);
-  /** Published files of rows, as their index lists them (contract/rowsSchemas.ts). */
-  readonly rowFiles = this.table(
-    'row_files',
-    columns('kind VARCHAR, first BIGINT, last BIGINT, rows BIGINT, bytes BIGINT, sha256 VARCHAR, digest VARCHAR'),
-  );
-  /** One row: the index of files of rows, as JSON without the list of files, and its SHA-256. Empty without rows. */
-  readonly rowsIndex = this.table('rows_index', columns('head VARCHAR, sha256 VARCHAR'));
+  /** One row: the published index of files of rows (contract/rowsSchemas.ts), and its SHA-256. Empty without rows. */
+  readonly rowsIndex = this.table('rows_index', columns('content VARCHAR, sha256 VARCHAR'));
   /** Published files of changes. `source` is the JSON of all values from which a file was made. */
   readonly changesFiles = this.table('changes_files', columns('source VARCHAR, sha256 VARCHAR'));
   /** One row: the SHA-256 of the list of files of changes. The manifest has this hash in the field `changes`. */
