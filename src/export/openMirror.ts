@@ -3,7 +3,7 @@ import { closeSync, existsSync, fstatSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Flags } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
-import { isPlainHttp } from '../contract/plainUrl.ts';
+import { plainUrl } from '../contract/plainUrl.ts';
 import { openRegularFile } from '../disk/regularFile.ts';
 import { InputError, isAbsence, UsageError } from '../errors.ts';
 import { MOST_FILE } from '../format/root.ts';
@@ -32,9 +32,7 @@ export function openMirror(flags: Flags, log: Log): Mirror {
     return new Mirror('http://folder.invalid/', { ...options, fetch: fetchIn(dir) });
   }
   if (flags.has('dir')) throw new UsageError('--dir and --mirror cannot be used together; give one of them');
-  // The message does not show the URL, which may contain a password.
-  if (!URL.canParse(url) || !isPlainHttp(new URL(url)))
-    throw new UsageError('--mirror must be an http(s) URL without user, password, query and fragment');
+  if (plainUrl(url) === undefined) throw new UsageError('--mirror must be an http(s) URL without user, password, query and fragment');
   return new Mirror(url, { ...options, fetch: fetchPersistently(log) });
 }
 

@@ -4,7 +4,7 @@ import type { Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryBeside, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
 import { readSettings, type Settings, settingsFileOf, withSettings } from '../cli/settings.ts';
-import { isPlainHttp } from '../contract/plainUrl.ts';
+import { plainUrl } from '../contract/plainUrl.ts';
 import { BUILD_COMMAND, buildOptions } from '../engine/buildCommand.ts';
 import { EXIT, UsageError } from '../errors.ts';
 import { LIMITS, type Limits } from '../limits.ts';
@@ -84,7 +84,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     retries: flags.integer('retries', DEFAULTS.retries, 0, 100),
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
     pauseMs: DEFAULTS.pauseMs,
-    blockSource: flags.has('block-source') ? parseBlockSource(flags.one('block-source') ?? '') : undefined,
+    blockSource: flags.has('block-source') ? urlOf('block-source', flags.one('block-source') ?? '', 'https://host/api') : undefined,
     check: flags.choice('check', CHECKS),
     runBuild,
     memoryLimit,
@@ -139,37 +139,25 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
 /** Default RPC ports of Bitcoin Core: mainnet, signet, testnet4, regtest. */
 const NODE_PORTS = ['8332', '38332', '48332', '18443'];
 
-/** Parses a source: `core:` and the URL of a node, or an HTTP URL. Throws a UsageError. */
+/** Parses a source: `core:` and the URL of a node, or the URL of a mirror. Throws a UsageError. */
 export function parseFrom(text: string | undefined): URL | NodeUrl {
   if (text === undefined) throw new UsageError('--from is missing: give a core:http:// or an https:// URL');
-  if (text.startsWith('core:')) {
-    const node = urlOf(text.slice('core:'.length));
-    if (node !== undefined && isPlainHttp(node)) return new NodeUrl(node);
-    throw new UsageError(
-      '--from of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332',
-    );
-  }
-  const url = urlOf(text);
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
-    // The message does not show the URL, which may contain a password.
-    throw new UsageError('--from must be a URL such as core:http://127.0.0.1:8332 or https://host/prefix');
-  }
+  const isNode = text.startsWith('core:');
+  const url = urlOf('from', isNode ? text.slice('core:'.length) : text, 'core:http://127.0.0.1:8332 or https://host/prefix');
+  if (isNode) return new NodeUrl(url);
   if (url.hostname === 'api.hiro.so')
     throw new UsageError(
       '--from https://api.hiro.so is no source any more: Hiro ended its Runes API in March 2026. Give a node or a mirror',
     );
-  if (!isPlainHttp(url)) throw new UsageError('--from must be a URL without user, password, query and fragment');
   if (NODE_PORTS.includes(url.port))
     throw new UsageError('--from has the port of a Bitcoin Core node. Write core: before the URL, as in core:http://127.0.0.1:8332');
   return url;
 }
 
-const urlOf = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
-
-function parseBlockSource(text: string): URL {
-  const url = urlOf(text);
-  if (url !== undefined && isPlainHttp(url)) return url;
-  throw new UsageError('--block-source must be a URL such as https://host/api, without user, password, query and fragment');
+function urlOf(flag: string, text: string, example: string): URL {
+  const url = plainUrl(text);
+  if (url !== undefined) return url;
+  throw new UsageError(`--${flag} must be a URL such as ${example}, without user, password, query and fragment`);
 }
 
 /** Parses --blocks. Throws a UsageError for text that is not a range. */

@@ -2,7 +2,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDiskFull } from '../duckdb/duckdbErrors.ts';
-import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
+import { BuildError, emptyIfMissing, InputError, messageOf } from '../errors.ts';
 import { lost } from '../rows/rowsFolder.ts';
 import { DamagedStateError } from '../unspent/sortedFile.ts';
 
@@ -11,6 +11,14 @@ export const PULLED_FOLDER = 'pulled';
 
 /** Subfolders for temporary files, and for the ledger of a pull from a node. Builds ignore both. */
 export const [WORK_FOLDER, STATE_FOLDER] = ['.work', '.state'];
+
+/** Throws an InputError if a source is of another network than the blocks of the folder. */
+export function checkNetwork(found: string | undefined, network: string | undefined, source: string, folder: string): void {
+  if (found === undefined || found === network) return;
+  throw new InputError(`${source} is on the network ${network}, but ${folder} has blocks of ${found}`, [
+    'Check --from, or give another folder with --to.',
+  ]);
+}
 
 let count = 0;
 

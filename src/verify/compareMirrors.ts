@@ -6,7 +6,7 @@ import { closeSync, existsSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { count, type Log } from '../cli/log.ts';
-import { isPlainHttp } from '../contract/plainUrl.ts';
+import { plainUrl } from '../contract/plainUrl.ts';
 import { manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
 import { openRegularFile, readRegularFile } from '../disk/regularFile.ts';
@@ -34,9 +34,8 @@ export function parseAgainst(text: string): Other {
       throw new UsageError(`--against ${JSON.stringify(text)} must be a folder, or a URL such as http://${text}`);
     return text;
   }
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && isPlainHttp(url)) return url;
-  // The message does not show the URL, which may contain a password.
+  const url = plainUrl(text);
+  if (url !== undefined) return url;
   throw new UsageError('--against must be a folder, or an http(s) URL without user, password, query and fragment');
 }
 

@@ -22,8 +22,7 @@ import type { Network } from '../../runes/networks.ts';
 import type { RuneId } from '../../runes/runeId.ts';
 import { settledLedger } from '../../unspent/diskLedger.ts';
 import { entryOf } from '../../unspent/entries.ts';
-import { STATE_FOLDER, workFile } from '../pulledFiles.ts';
-import { checkNetwork } from './checkFolder.ts';
+import { checkNetwork, STATE_FOLDER, workFile } from '../pulledFiles.ts';
 import { type Check, ChosenOutputs } from './checkOutputs.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { indexUpTo } from './nodeFolder.ts';
@@ -73,7 +72,7 @@ export async function continueRows(
   progress: Progress,
 ): Promise<void> {
   checkContinuable(folder, index, network);
-  checkNetwork(index.network, chain, node.name, folder);
+  checkNetwork(index.network, chain.network, node.name, folder);
   const [, top] = firstRun(index);
   const newest = Math.min(top, Math.max(top, chain.blocks) - confirmations);
   const height = wholeUpTo({ files: index.files, runes: [] }, hundredOf(newest + 1).first - 1);

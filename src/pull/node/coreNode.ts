@@ -5,7 +5,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { AtOnce } from '../../atOnce.ts';
-import { isPlainHttp } from '../../contract/plainUrl.ts';
 import { BuildError, type CliError, InputError } from '../../errors.ts';
 import type { Limits } from '../../limits.ts';
 import { hashText, uint32At } from '../../runes/bytes.ts';
@@ -95,8 +94,6 @@ export class BitcoinNode {
    */
   static async open(options: NodeOptions): Promise<BitcoinNode> {
     const { url, onNotice } = options;
-    // The message does not show the URL, which may contain a password.
-    if (!isPlainHttp(url)) throw new InputError('the URL of the node must be http or https, without user, password, query and fragment');
     const node = new BitcoinNode(options);
     if (url.protocol === 'http:' && !isLoopback(url))
       onNotice(`${node.name} is asked over plain HTTP: others in the network could change blocks`);

@@ -12,17 +12,16 @@ import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
-import { BuildError } from '../../errors.ts';
+import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { commitIndex, EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
-import { STATE_FOLDER, workFile } from '../pulledFiles.ts';
+import { checkNetwork, STATE_FOLDER, workFile } from '../pulledFiles.ts';
 import type { Heights, PullOptions, PullResult } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
-import { checkNetwork, firstWanted, lastBlocks } from './checkFolder.ts';
 import { areUnchecked, type Check, checkOutputs } from './checkOutputs.ts';
 import { continueRows } from './continueRows.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
@@ -90,8 +89,8 @@ export class NodePull {
       // Rows that are not continued may be of blocks that the node does not have.
       if (found === undefined) commitIndex(folder, EMPTY_INDEX, workFile(folder, '.json'));
     }
-    checkNetwork(found?.network, chain, node.name, folder);
-    const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, confirmations, folder });
+    checkNetwork(found?.network, chain.network, node.name, folder);
+    const rowsFrom = firstWanted(options, found?.rows_from, firstHeight, chain.blocks);
     const ledger = new DiskLedger({ folder: state, network: chain.network, firstHeight, rowsFrom, limits });
     try {
       const ends = Math.max(limits.changesBlocks, confirmations);
@@ -314,4 +313,29 @@ export class NodePull {
     while (last > this.ledger.base && this.ledger.hashAt(last) === undefined) last -= HEIGHTS_PER_FILE;
     await this.ledger.settle(last);
   }
+}
+
+/** Returns the first height to pull for the last `last` blocks, rounded down to the first height of a file. */
+const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
+
+/**
+ * Returns the first height whose rows the folder has after this pull. If an earlier pull wrote rows, this is the first
+ * height of these rows (`found`). Throws an InputError if a lower height is wanted.
+ */
+function firstWanted(
+  { wanted, confirmations, folder }: NodePullOptions,
+  found: number | undefined,
+  firstHeight: number,
+  tip: number,
+): number {
+  const { from } = wanted;
+  if (from === undefined) return found ?? firstHeight;
+  // Blocks that are not settled need rows, or else the next pull reads them again.
+  const asked = Math.max(typeof from === 'number' ? from : lastBlocks(Math.max(from.last, confirmations + 1), tip), firstHeight);
+  // If the last N blocks are wanted (`from` is an object), a height below `found` is no error. The node may have fallen
+  // behind, so that its last N blocks begin at a lower height.
+  if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
+  throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
+    `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,
+  ]);
 }

@@ -31,7 +31,7 @@ import { ROWS_FOLDER, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } from '../../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf, stampOf } from '../../../rows/rowsForm.ts';
 import type { Client } from '../../httpClient.ts';
-import { workFile } from '../../pulledFiles.ts';
+import { checkNetwork, workFile } from '../../pulledFiles.ts';
 import type { PullOptions, PullResult } from '../../pullOptions.ts';
 import { HIGHEST } from '../../pullOptions.ts';
 import { BadDataError, findManifest, impossible as impossibleManifest, MOST_BLOCKS } from '../mirrorSource.ts';
@@ -82,8 +82,6 @@ export async function pullRows(options: Options, { base, client, ...source }: Ro
   }
 }
 
-const keyOf = (kind: Kind, { first, last, sha256 }: RowFile): string => `${kind} ${first} ${last} ${sha256}`;
-
 class RowsPull {
   readonly #name: string;
   readonly #ours: FolderIndex;
@@ -110,27 +108,24 @@ class RowsPull {
     // Blocks between the pulled ones and the wanted ones are fetched, too, so that no block is missing in between.
     const from =
       typeof wanted.from === 'object' ? Math.max(tip - wanted.from.last + 1, 0) : Math.min(wanted.from ?? beginOf(ours) ?? 0, own);
-    const known = new Map(KINDS.flatMap((kind) => ours[kind].map((file) => [keyOf(kind, file), file] as const)));
+    const known = new Map(KINDS.flatMap((kind) => ours[kind].map((file) => [rowsName(kind, file), file] as const)));
+    const ourOf = (kind: Kind, file: RowFile) => known.get(rowsName(kind, file));
     // A file that the folder has keeps its entry, so that a mirror cannot make it look damaged.
-    const asOurs = (kind: Kind, all: readonly RowFile[]) => all.map((file) => known.get(keyOf(kind, file)) ?? file);
-    const files = asOurs(
-      'files',
-      theirs.files.filter(({ last }) => last >= from),
-    );
-    const runes = asOurs('runes', theirs.runes);
+    const files = theirs.files.filter(({ last }) => last >= from).map((file) => ourOf('files', file) ?? file);
+    const runes = theirs.runes.map((file) => ourOf('runes', file) ?? file);
     const kept = ours.files.filter(({ last }) => last < lowest && last >= from);
     const cut = ours.files.find(({ first, last }) => from < lowest && first < lowest && lowest <= last);
     if (cut !== undefined)
       throw new InputError(`${this.#name} begins at block ${lowest}, in the middle of ${join(folder, rowsName('files', cut))}`, [
         'Pull from the source of this file, or remove the folder and pull again.',
       ]);
-    const lacking = (kind: Kind, all: readonly RowFile[]) => all.filter((file) => !known.has(keyOf(kind, file)));
-    const [newRunes, newFiles] = [lacking('runes', runes), lacking('files', files)];
+    const newFiles = files.filter((file) => ourOf('files', file) === undefined);
+    const newRunes = runes.filter((file) => ourOf('runes', file) === undefined);
     if (isFirst) this.#announce(tip, from, newFiles);
     await this.#fetch(newRunes, newFiles);
 
-    const theirKeys = new Set(theirs.files.map((file) => keyOf('files', file)));
-    const dropped = ours.files.filter((file) => file.last >= lowest && !theirKeys.has(keyOf('files', file)));
+    const names = new Set(namesOf(theirs));
+    const dropped = ours.files.filter((file) => file.last >= lowest && !names.has(rowsName('files', file)));
     const replaced = await this.#compare(dropped, newFiles, Math.max(lowest, from));
     const isBehind = tip < (ours.tip?.height ?? -1) && replaced === 0;
     if (isBehind) tools.log.notice(`${this.#name} is behind: its last block is ${tip}, and block ${ours.tip?.height} was pulled before`);
@@ -149,10 +144,7 @@ class RowsPull {
   #checkSame(): void {
     const { folder } = this.options;
     const [ours, theirs] = [this.#ours, this.theirs];
-    if (ours.network !== undefined && theirs.network !== ours.network)
-      throw new InputError(`${this.#name} is on the network ${theirs.network}, but ${folder} has blocks of ${ours.network}`, [
-        'Check --from, or give another folder with --to.',
-      ]);
+    checkNetwork(ours.network, theirs.network, this.#name, folder);
     if (ours.files.length > 0 && theirs.spent !== ours.spent)
       throw new InputError(`unlike ${folder}, ${this.#name} has rows ${theirs.spent ? 'with' : 'without'} spent outputs`, [
         'Give another folder with --to.',
@@ -256,8 +248,8 @@ class RowsPull {
     const { base } = this.source;
     const tip = theirs.tip?.height ?? -1;
     const first = Math.min(from, files[0]?.first ?? from);
-    const keys = new Set(runes.map((file) => keyOf('runes', file)));
-    const older = keepsOlder ? ours.runes.filter((file) => !keys.has(keyOf('runes', file))) : [];
+    const names = new Set(namesOf(theirs));
+    const older = keepsOlder ? ours.runes.filter((file) => !names.has(rowsName('runes', file))) : [];
     const sources = joinSources([theirs.sources, ours.sources], [[first, tip]]);
     const read = sources
       .flatMap(({ blocks }) => blocks)
