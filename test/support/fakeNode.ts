@@ -39,12 +39,8 @@ export interface Fault {
   readonly length?: number;
   /** Flips a bit of the byte at this offset of the body. */
   readonly flip?: number;
-  /** Sends the body in chunks, without a content-length. */
-  readonly chunked?: boolean;
   /** Milliseconds to wait before the answer. */
   readonly delay?: number;
-  /** Sends the body byte by byte, with a pause of this many milliseconds. */
-  readonly trickle?: number;
   /** Startup step of Core. The node answers like a Core that is still starting and is at this step. */
   readonly warmingUp?: string;
   /** Closes the connection without an answer. */
@@ -70,8 +66,6 @@ export interface FakeNodeOptions {
   headers?: number | undefined;
   /** Returns an output that the chain spends but does not create. `outpoint` is `txid:index`. */
   outputs?: ((outpoint: string) => PreviousOutput | undefined) | undefined;
-  /** Milliseconds per outpoint of `getutxos`: a real node reads outpoints from the disk, one after the other. */
-  diskMs?: number;
 }
 
 /** Faults that several tests use, with the answers of Core. */
@@ -127,7 +121,6 @@ export class FakeNode {
   refused = 0;
   /** Unspent outputs after the block with the hash `tip`, by outpoint. */
   #unspent: { readonly tip: string; readonly outputs: ReadonlyMap<string, PreviousOutput> } | undefined;
-  #disk: Promise<void> = Promise.resolve();
 
   private constructor(blocks: readonly FakeBlock[], options: FakeNodeOptions) {
     this.options = { network: 'main', rest: true, hasSpentOutputs: true, ...options };
@@ -170,11 +163,6 @@ export class FakeNode {
     this.#known.delete(hash);
   }
 
-  /** Closes idle connections. */
-  closeIdle(): void {
-    this.#server.closeIdleConnections();
-  }
-
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
@@ -201,12 +189,6 @@ export class FakeNode {
     response.once('close', () => this.#running--);
     const isRest = this.options.rest && call.startsWith('/rest/');
     const reply = isRest ? this.#rest(call.slice('/rest'.length), fault?.warmingUp) : bare(404);
-    const { diskMs = 0 } = this.options;
-    if (diskMs > 0 && call.startsWith('/rest/getutxos/')) {
-      const ms = diskMs * outpointsIn(call).length;
-      this.#disk = this.#disk.then(() => pause(ms));
-      await this.#disk;
-    }
     await send(response, fault?.status === undefined ? reply : bareWith(fault), fault ?? {});
   }
 
@@ -378,26 +360,16 @@ const bareWith = ({ status = 200, headers = {}, body = '' }: Fault): Reply => ({
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
-async function send(
-  response: ServerResponse,
-  reply: Reply,
-  { cut, stall, length = 0, flip, chunked, delay, trickle }: Fault,
-): Promise<void> {
+async function send(response: ServerResponse, reply: Reply, { cut, stall, length = 0, flip, delay }: Fault): Promise<void> {
   if (delay !== undefined) await pause(delay);
   const body = flip === undefined ? reply.body : Uint8Array.from(reply.body, (byte, at) => (at === flip ? byte ^ 1 : byte));
   // The body may be longer than its content-length, which Node otherwise refuses to send.
   response.strictContentLength = false;
-  response.writeHead(reply.status, chunked ? reply.headers : { ...reply.headers, 'content-length': body.length + length });
+  response.writeHead(reply.status, { ...reply.headers, 'content-length': body.length + length });
   if (cut !== undefined) {
     response.write(body.subarray(0, cut), () => response.destroy());
   } else if (stall !== undefined) {
     response.write(body.subarray(0, stall));
-  } else if (trickle !== undefined) {
-    for (let i = 0; i < body.length && !response.destroyed; i++) {
-      response.write(body.subarray(i, i + 1));
-      await pause(trickle);
-    }
-    response.end();
   } else if (length > 0) {
     response.write(body, () => response.destroy());
   } else {
