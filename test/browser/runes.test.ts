@@ -729,6 +729,27 @@ it('every page links to the same id at other explorers of its network', async ()
 });
 
 it.each([
+  '?block=2000008',
+  '?tx=0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8',
+  '?rune=2000001:15',
+  '?rune=2000001:15&list=holders',
+  `?address=${OWNER}&list=outputs`,
+  `?address=${OWNER}&list=activity`,
+])('%s shows at least four characters and an ellipsis of an id that it cuts, in a window of any width', async (search) => {
+  const { page } = await openAt(search, mirrorOf('outputs'));
+  for (const width of [360, 390, 660, 820, 1024, 1440]) {
+    await page.setViewportSize({ width, height: 900 });
+    const shown = await page.$$eval('.records .cut', (all) =>
+      all
+        .filter((one) => one.scrollWidth > one.clientWidth)
+        .map((one) => one.getBoundingClientRect().width / (one.scrollWidth / (one.textContent ?? '').length)),
+    );
+    expect([width, Math.min(5, ...shown)]).toEqual([width, 5]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+  }
+});
+
+it.each([
   ['a spent output', `?output=${SPENT}`],
   ['outputs of an address', `?address=${OWNER}&list=outputs`],
   ['a rune', '?rune=AMBERLANTERNMOON'],

@@ -16,10 +16,11 @@ type Row = ActivityRow<ListedRecord>;
 /** Widths of columns that several tables have. */
 const OPERATION_WIDTH = '6.5rem';
 export const BLOCK_WIDTH = '11rem';
+const TRANSACTION_WIDTH = 'clamp(9.5rem, 16vw, 14rem)';
 
 const OPERATION: Column<Row> = { name: 'Operation', width: OPERATION_WIDTH, cell: ({ kind }) => [operationOf(kind, kind)] };
 const AMOUNT: Column<Row> = { name: 'Amount', amount: ({ record }) => record.amount };
-const ADDRESSES: Column<Row> = { name: 'From and to', cell: addressesOf };
+const ADDRESSES: Column<Row> = { name: 'From and to', least: '18rem', cell: addressesOf };
 const transactionCell = ({ record }: Row): Child[] => [transactionLink(record.location.tx_id)];
 
 const operationOf = (kind: Row['kind'], text: string): HTMLElement => el('span', { class: 'operation', 'data-operation': kind }, text);
@@ -38,7 +39,7 @@ export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balanc
 
 const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
   OPERATION,
-  { name: 'Rune', width: '17rem', cell: ({ record }) => nameCell(record.rune) },
+  { name: 'Rune', width: 'clamp(13rem, 20vw, 17rem)', cell: ({ record }) => nameCell(record.rune) },
   AMOUNT,
   ADDRESSES,
   { name: 'Output', width: '4.5rem', cell: ({ location }) => outputOf(location) },
@@ -55,7 +56,7 @@ const RUNE_COLUMNS: readonly Column<Row>[] = [
   OPERATION,
   AMOUNT,
   ADDRESSES,
-  { name: 'Transaction', cell: transactionCell },
+  { name: 'Transaction', width: TRANSACTION_WIDTH, cell: transactionCell },
   { name: 'Block', width: BLOCK_WIDTH, cell: ({ record }) => blockCell(record) },
 ];
 
@@ -78,10 +79,10 @@ const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
     width: OPERATION_WIDTH,
     cell: ({ kind, sign }) => [operationOf(kind === 'net' ? HUE_OF_NET[sign] : kind, IN_OR_OUT[kind] ?? kind)],
   },
-  { name: 'Rune', cell: once(({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)])) },
+  { name: 'Rune', least: '10rem', cell: once(({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)])) },
   { name: 'Amount', amount: ({ amount }) => amount, sign: ({ sign }) => sign },
-  { name: 'From or to', cell: otherSideCell },
-  { name: 'Transaction', cell: once(transactionCell) },
+  { name: 'From or to', least: '11rem', cell: otherSideCell },
+  { name: 'Transaction', width: TRANSACTION_WIDTH, cell: once(transactionCell) },
   { name: 'Block', width: BLOCK_WIDTH, cell: once(({ record }) => blockCell(record)) },
 ];
 

@@ -8,9 +8,9 @@ import { type Child, el } from './dom.ts';
 
 /**
  * Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. Columns without a
- * `width` share the rest of the table.
+ * `width` share the rest of the table, and none of them is narrower than its `least` width.
  */
-export type Column<T> = { readonly name: string; readonly width?: string } & (
+export type Column<T> = { readonly name: string; readonly width?: string; readonly least?: string } & (
   | { readonly amount: (entry: T) => string | undefined; readonly sign?: (entry: T) => string }
   | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
 );
@@ -21,9 +21,14 @@ export const numbersOf = <T>(name: string, numberIn: (entry: T) => number | stri
   cell: (entry) => [groupDigits(numberIn(entry))],
 });
 
+/** Returns the width that a table needs to show a column, as CSS. */
+const widthOf = (column: Column<never>): string =>
+  column.width ?? ('amount' in column ? 'var(--amount)' : (column.least ?? (column.isNumber ? '5rem' : '8rem')));
+
 /**
- * Renders a table with these classes, which scrolls if it is wider than the page. `caption` is a text above it. `headOf` creates the row above a group from the group's first entry. The `index`
- * that `cell` gets counts from the start of the group.
+ * Renders a table with these classes, which scrolls if its columns need more than the width of the page. `caption` is a
+ * text above it. `headOf` creates the row above a group from the group's first entry. The `index` that `cell` gets counts
+ * from the start of the group.
  */
 export function tableOf<T>(
   classes: string,
@@ -48,7 +53,12 @@ export function tableOf<T>(
   const hasSigns = columns.some((column) => 'amount' in column && column.sign !== undefined);
   const table = el(
     'table',
-    { role: 'table', class: classes, 'aria-label': label, style: `--columns: ${columns.length}; ${alignmentOf(amounts, hasSigns)}` },
+    {
+      role: 'table',
+      class: classes,
+      'aria-label': label,
+      style: `--least: calc(${columns.map(widthOf).join(' + ')}); ${alignmentOf(amounts, hasSigns)}`,
+    },
     el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
     ...groups.map((group) => {
       const head = headOf === undefined ? [] : group.slice(0, 1).map(headOf);
