@@ -9,3 +9,14 @@ export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   }
   return groups;
 }
+
+/** Splits entries into groups. `isBreak` returns true if a new group begins between two consecutive entries. */
+export function runsOf<Entry>(entries: readonly Entry[], isBreak: (before: Entry, after: Entry) => boolean): Entry[][] {
+  const runs: Entry[][] = [];
+  for (const [i, entry] of entries.entries()) {
+    const before = entries[i - 1];
+    if (before === undefined || isBreak(before, entry)) runs.push([entry]);
+    else runs.at(-1)?.push(entry);
+  }
+  return runs;
+}

@@ -13,6 +13,7 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
 import { hasBytes } from '../disk/replaceFile.ts';
 import { withScratch } from '../disk/scratchFolder.ts';
 import { DUCKDB_VERSION, Store } from '../duckdb/store.ts';
@@ -20,11 +21,11 @@ import { findKnownInState } from '../input/checkConsistency.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
 import { checkInput, type Loaded, readInput } from '../input/loadInput.ts';
 import { publishedLimits } from '../limits.ts';
-import { ownFiles } from '../output/filesOfManifest.ts';
+import { ownFiles, startPage } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { claimOutput, digestOf, inspectOutput, releaseOutput } from '../output/outputFolder.ts';
 import { ChangedRowsError } from '../rows/publishRows.ts';
-import { siteAssets } from '../site/assets.ts';
+import { type OwnFile, siteAssets } from '../site/assets.ts';
 import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions } from './buildOptions.ts';
 
@@ -164,13 +165,24 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, etchings, state, store);
   const digest = digestOf(manifestFile(manifest)[1]);
   if (digest !== output.manifest) return undefined;
-  if (!ownFiles(manifest, siteAssets()).every(([path, content]) => hasBytes(join(options.out, path), content))) return undefined;
+  if (!hasOwnFiles(options.out, manifest)) return undefined;
   if (loaded.isListStale) {
     await state.begin();
     await updateInputs(loaded, state, store);
     await state.commit(digest);
   }
   return manifest;
+}
+
+/** True if the output has all files that follow from the manifest. False if it lacks statistics, or has damaged ones. */
+function hasOwnFiles(out: string, manifest: Manifest): boolean {
+  let landing: OwnFile;
+  try {
+    landing = startPage(manifest, (path) => readRegularFile(join(out, path)));
+  } catch {
+    return false;
+  }
+  return [landing, ...ownFiles(manifest, siteAssets())].every(([path, content]) => hasBytes(join(out, path), content));
 }
 
 /**

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Log } from '../cli/log.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
+import { readRegularFile } from '../disk/regularFile.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../disk/sync.ts';
 import { int } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
@@ -10,7 +11,7 @@ import { writeChanges } from '../lists/changes.sql.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { writeSearchFiles } from '../lists/searchFiles.sql.ts';
 import { writeDigests } from '../output/digests.ts';
-import { ownFiles } from '../output/filesOfManifest.ts';
+import { ownFiles, startPage } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { digestOf, finishOutput } from '../output/outputFolder.ts';
 import { lastNoteTime, noteTime, withNote } from '../output/signingKeys.ts';
@@ -85,7 +86,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
     const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
     throwIfChanged(loaded);
-    for (const [path, content] of ownFiles(manifest, siteAssets())) {
+    const landing = startPage(manifest, (path) => readRegularFile(join(out, path)));
+    for (const [path, content] of [landing, ...ownFiles(manifest, siteAssets())]) {
       // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never
       // describes lost pages.
       if (path === MANIFEST_PATH) await syncPages(options, log);

@@ -1,7 +1,8 @@
-/** Files of a build that depend only on the manifest and the program: site, API description, error page, status. */
+/** Files of a build that follow from the manifest and the program: site, API description, error page, status. */
 import type { Manifest } from '../contract/schemas.ts';
+import type { LatestBlocks, Stats } from '../contract/statsSchemas.ts';
 import { NOT_FOUND_PATH, OPENAPI_PATH } from '../pages/fileKinds.ts';
-import { LANDING_PATH, STATUS_PATH } from '../pages/filePaths.ts';
+import { LANDING_PATH, LATEST_PATH, STATS_PATH, STATUS_PATH } from '../pages/filePaths.ts';
 import { errorBody } from '../serve/http/errorBodies.ts';
 import { apiDocsPage } from '../site/apiDocsPage.ts';
 import type { OwnFile } from '../site/assets.ts';
@@ -12,13 +13,22 @@ import { serverVersion } from '../version.ts';
 import { manifestFile } from './manifest.ts';
 
 /**
+ * Returns the path and content of the start page, which also has statistics. `read` returns the content of a file of the
+ * build by its path. Throws its error, or a SyntaxError if the file is damaged.
+ */
+export function startPage(manifest: Manifest, read: (path: string) => Buffer): OwnFile {
+  const stats = JSON.parse(read(STATS_PATH).toString()) as Stats;
+  const latest = JSON.parse(read(LATEST_PATH).toString()) as LatestBlocks;
+  return [LANDING_PATH, Buffer.from(explorerPage(manifest, { stats, latest }))];
+}
+
+/**
  * Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last.
  */
 export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
   const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: manifest.tip?.height ?? 0 };
   return [
     ...assets,
-    [LANDING_PATH, Buffer.from(explorerPage(manifest))],
     ['docs/index.html', Buffer.from(apiDocsPage(manifest))],
     [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
     // Static hosts send these files for unknown paths.

@@ -54,7 +54,6 @@ export const BUILD_FILES: readonly FileKind[] = /* @__PURE__ */ (() => [
   { path: LANDING_PATH },
   { path: 'explorer.js' },
   { path: 'explorer.css' },
-  { path: 'charts.js' },
   { path: 'details.js' },
   { path: 'listPage.js' },
   { path: 'download.js' },

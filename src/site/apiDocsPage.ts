@@ -3,6 +3,7 @@
  * API. Its script shows an answer of this mirror on the page (src/site/apiDocs).
  */
 import type { Manifest } from '../contract/schemas.ts';
+import { escaped } from './html.ts';
 import { barOf, HTML_START, ICON } from './htmlStart.ts';
 import { openapiText } from './openapi.ts';
 
@@ -28,8 +29,6 @@ interface Description {
   readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
   readonly components: { readonly parameters: Readonly<Record<string, Parameter>> };
 }
-
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 
 /** Returns the HTML of a text with `code` and **bold** words. */
 const marked = (text: string): string =>

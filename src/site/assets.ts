@@ -24,7 +24,6 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   pending: 'serve/client/pending.ts',
   'docs/init': 'site/apiDocs/apiPage.ts',
   explorer: 'site/explorer/main.ts',
-  charts: 'site/explorer/charts.ts',
   details: 'site/explorer/details.ts',
   listPage: 'site/explorer/listPage.ts',
   download: 'site/explorer/download.ts',
@@ -135,9 +134,9 @@ function bundle(): Bundled {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // Separate bundles: the explorer loads charts.js, details.js, listPage.js and download.js later, and the client
+      // Separate bundles: the explorer loads details.js, listPage.js and download.js later, and the client
       // loads lists.js, proofs.js and pending.js later.
-      external: ['./charts.js', './details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
+      external: ['./details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
       minify: true,
       write: false,
       metafile: true,

@@ -1,12 +1,13 @@
 /**
- * The page at `/`: the explorer. Without scripts it shows the mirror's totals and the API's paths. Scripts add look-ups
- * and charts (src/site/explorer). All URLs are relative, so that a mirror may be in any folder of a host.
+ * The page at `/`: the explorer. Without scripts it shows the mirror's totals, statistics and the API's paths. Scripts
+ * add look-ups (src/site/explorer). All URLs are relative, so that a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { NETWORKS } from '../runes/networks.ts';
 import { count, formatHeights, groupDigits, shorten } from './formatValues.ts';
 import { barOf, HTML_START, ICON } from './htmlStart.ts';
+import { overviewOf, type Statistics } from './overview.ts';
 
 /**
  * Returns the build's options as JSON for the scripts. Escapes `<`, so that the JSON cannot contain markup. Omits
@@ -27,8 +28,8 @@ const networkOf = ({ network, heights: [lowest] }: Manifest): string | undefined
 /** Note on the page of a mirror that has the sample's data. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
 
-/** Renders the HTML document. It depends only on the manifest. */
-export function explorerPage(manifest: Manifest): string {
+/** Renders the HTML document. It depends only on the manifest and the statistics of its blocks. */
+export function explorerPage(manifest: Manifest, statistics: Statistics): string {
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
   const [smallest = 20] = manifest.page_sizes;
   const network = networkOf(manifest);
@@ -57,32 +58,17 @@ ${barOf('./')}
 <main id="main" tabindex="-1">
 <p id="announcement" class="unseen" role="status"></p>
 <div id="view" class="scripted" hidden></div>
-<div id="overview">
+<div id="overview" data-state="${manifest.digest} ${manifest.tip?.hash ?? ''}">
 <h1>Bitcoin rune activity</h1>
-${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">What runes did in each transaction and block, from static files. Blocks with runes: <span id="heights">${formatHeights(manifest.heights)}</span>.</p>
-<dl class="figures" data-state="${manifest.digest} ${manifest.tip?.hash ?? ''}">
+${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">What runes did in each transaction and block, from static files. Blocks with runes: ${formatHeights(manifest.heights)}.</p>
+<dl class="figures">
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}
 ${figure('Blocks', manifest.blocks)}
 ${figure('Highest block', manifest.tip?.height ?? tip)}
 </dl>
-<noscript><p class="note">Look-ups and charts on this page need JavaScript. The API below does not.</p></noscript>
-<section id="activity" class="scripted" aria-labelledby="activity-title">
-<h2 id="activity-title">Activity</h2>
-<div class="content"></div>
-</section>
-<div class="columns scripted">
-<section id="newest" aria-labelledby="newest-title">
-<h2 id="newest-title">Newest blocks</h2>
-<div class="content"></div>
-</section>
-<section id="runes" aria-labelledby="runes-title">
-<h2 id="runes-title">Most active runes</h2>
-<div class="content"></div>
-<p><a href="./?runes">All runes</a>, <a href="./?runes&amp;list=open">open mints</a></p>
-</section>
-</div>
-<section id="ask" aria-labelledby="ask-title">
+<noscript><p class="note">Look-ups on this page, and the pages of blocks and runes, need JavaScript. The API below does not.</p></noscript>
+${overviewOf(statistics)}<section id="ask" aria-labelledby="ask-title">
 <h2 id="ask-title">Use it</h2>
 <div class="columns">
 <div>

@@ -3,11 +3,12 @@
  * API. It has no relative URLs and loads no other files, because hosts send it for paths of any depth.
  */
 import type { Manifest } from '../contract/schemas.ts';
+import { escaped } from './html.ts';
 import { HTML_START } from './htmlStart.ts';
 
 /** Renders the HTML document. Without `site_url`, its links assume that the mirror is at the root of its host. */
 export function notFoundPage({ site_url }: Manifest): string {
-  const root = (site_url === undefined ? '/' : new URL(site_url).pathname).replaceAll('&', '&amp;').replaceAll('"', '&quot;');
+  const root = escaped(site_url === undefined ? '/' : new URL(site_url).pathname);
   return `${HTML_START}
 <meta name="robots" content="noindex">
 <title>Not found · Rune activity mirror</title>

@@ -323,7 +323,7 @@ describe.each(['files', 'archive'])('a static file host below a folder, layout %
     const site = await filesBelowFolder(join(folder, name));
     const opened = await openAt(`${site.url}/`);
     const { page, problems, requested } = opened;
-    await page.waitForSelector('.plot svg');
+    await page.waitForSelector('.plot .drawing');
     await lookUp(page, '2000007');
     const records = await listOf(hostOf(name), 'blocks/2000007');
     expect(told(await readAll(opened))).toEqual(told(records.map((one) => rowOf(one, 'block'))));

@@ -57,7 +57,6 @@ const VIEWS = [
 
 it.each(VIEWS)('%s has no accessibility violation, and fits the width of a phone', async (_, search) => {
   const { page } = await openAt(search);
-  if (search === '') await page.click('summary');
   await expectAccessible(page);
   const { page: phone } = await openAt(search, { viewport: PHONE, hasTouch: true, isMobile: true });
   expect(await phone.evaluate(() => [document.documentElement.scrollWidth, innerWidth])).toEqual([PHONE.width, PHONE.width]);
@@ -72,29 +71,24 @@ it('the background follows the colour scheme of the system', async () => {
 });
 
 describe('the overview', () => {
-  it('shows the statistics as charts, as tables and as a list of blocks', async () => {
-    const { page, problems } = await openAt('');
-    await page.waitForSelector('.plot svg');
-    expect(await page.getAttribute('.plot svg', 'aria-label')).toMatch(/from block 840,000 to 2,000,010/);
-    await page.click('summary');
-    const rows = await page.$$eval('#activity details tbody tr', (all) =>
-      all.map((row) => [...row.children].map((cell) => cell.textContent)),
-    );
-    expect(rows).toHaveLength(10);
+  it('shows the statistics as a chart, a list of blocks and a list of runes', async () => {
+    const { page, problems, requested } = await openAt('');
+    // All of it is in the page: there is no request for statistics.
+    expect(requested.map((url) => new URL(url).pathname).filter((path) => path.endsWith('.json'))).toEqual([]);
     const stats = JSON.parse((await host.send('GET', '/runes/v1/stats.json')).body) as {
+      activity: { height: number }[];
       runes: { spaced_name: string; records: number }[];
     };
-    expect(
-      rows
-        .find(([height]) => height === '2,000,007')
-        ?.slice(2)
-        .reduce((sum, cell) => sum + Number(cell), 0),
-    ).toBe(437);
+    expect(await page.$$eval('.plot a', (all) => all.map((one) => one.getAttribute('href')))).toEqual(
+      stats.activity.map(({ height }) => `./?block=${height}`),
+    );
+    expect(await page.getAttribute('.plot a[href="./?block=2000007"]', 'aria-label')).toContain(': 437 records (');
     const [busiest] = await page.$$eval('#runes tbody tr', (all) =>
-      all.map((row) => [row.querySelector('.rune')?.textContent, row.lastChild?.textContent]),
+      all.map((row) => [row.querySelector('.rune')?.textContent, row.lastElementChild?.textContent]),
     );
     expect(busiest).toEqual([stats.runes[0]?.spaced_name, String(stats.runes[0]?.records)]);
     expect(await page.$$eval('#newest tbody a', (all) => all.map((one) => one.textContent))).toHaveLength(10);
+    expect(await page.textContent('#newest time')).toMatch(/ago$/);
     await page.click('#newest tbody a >> nth=0');
     await page.waitForSelector('h1:text("Block 2,000,010")');
     expect(problems).toEqual([]);
@@ -103,77 +97,79 @@ describe('the overview', () => {
   it('breaks the axis where heights are missing, and describes the column under the pointer', async () => {
     const { page } = await openAt('');
     expect(await page.locator('.plot .break').count()).toBe(1);
-    const box = await page.locator('.plot svg').boundingBox();
-    await page.mouse.move((box?.x ?? 0) + 80, (box?.y ?? 0) + 100);
-    expect(await page.textContent('.readout')).toContain('840,000');
+    const described = () =>
+      page.$$eval('.plot a', (all) => all.map((one) => getComputedStyle(one, '::after').content).filter((content) => content !== 'none'));
+    const box = await page.locator('.drawing').boundingBox();
+    await page.mouse.move((box?.x ?? 0) + 20, (box?.y ?? 0) + 100);
+    expect(await described()).toEqual([expect.stringContaining('Block 840,000, 2024-04-20: 4 records (2 etching, 2 receive)')]);
     await page.mouse.move(0, 0);
-    expect(await page.isVisible('.readout')).toBe(false);
+    expect(await described()).toEqual([]);
   });
 
-  it('opens the block of a column with the pointer, the keyboard or a second tap', async () => {
+  it('opens the block of a column with the pointer, the keyboard or a tap', async () => {
     const { page, problems } = await openAt('');
-    const box = (await page.locator('.plot svg').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
-    await page.mouse.click(box.x + 80, box.y + 100);
+    const box = (await page.locator('.drawing').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    await page.mouse.click(box.x + 20, box.y + 100);
     await page.waitForSelector('h1:text("Block 840,000")');
     await page.goBack();
-    await page.focus('.plot a');
+    // The Tab key stops once in the chart, and comes back to the same column.
+    await page.focus('.plot a:not([tabindex])');
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? '');
     for (const [key, block] of [
       ['End', '2,000,010'],
+      ['ArrowRight', '2,000,010'],
       ['ArrowLeft', '2,000,009'],
       ['Home', '840,000'],
       ['ArrowRight', '2,000,001'],
     ] as const) {
       await page.keyboard.press(key);
-      expect(await page.textContent('.readout strong')).toBe(block);
-      expect(await page.textContent('#announcement')).toMatch(new RegExp(`^Block ${block}: [0-9,]+ records?$`));
+      expect(await focused()).toMatch(new RegExp(`^Block ${block}, .*: [0-9,]+ records? \\(`));
     }
+    expect(await page.locator('.plot a[tabindex="0"]').count()).toBe(1);
+    await page.keyboard.press('Shift+Tab');
+    expect(await focused()).not.toMatch(/^Block/);
+    await page.keyboard.press('Tab');
+    expect(await focused()).toMatch(/^Block 2,000,001,/);
     await page.keyboard.press('Enter');
     await page.waitForSelector('h1:text("Block 2,000,001")');
     const phone = await openAt('', { viewport: PHONE, hasTouch: true, isMobile: true });
     await phone.page.locator('.plot').scrollIntoViewIfNeeded();
-    const plot = (await phone.page.locator('.plot svg').boundingBox()) ?? box;
-    await phone.page.touchscreen.tap(plot.x + 60, plot.y + 100);
-    expect(await phone.page.textContent('.readout')).toContain('840,000');
-    expect(new URL(phone.page.url()).search).toBe('');
-    await phone.page.touchscreen.tap(plot.x + 60, plot.y + 100);
+    const plot = (await phone.page.locator('.drawing').boundingBox()) ?? box;
+    await phone.page.touchscreen.tap(plot.x + 10, plot.y + 100);
     await phone.page.waitForSelector('h1:text("Block 840,000")');
     expect([...problems, ...phone.problems]).toEqual([]);
   });
 
-  it('describes what one column covers, at each width, and marks the incomplete column', async () => {
+  it('fits its chart and the labels of the axis into a window of any width', async () => {
     const input = join(folder, 'many');
     writeFiles(input, { 'many.ndjson': ndjson(Array.from({ length: 131 }, (_, i) => record(900_000 + i, 0))) });
     const { page } = await openAt('', {}, await mirrorOf('many-mirror', [input]));
-    const caption = () => page.textContent('figcaption > .quiet');
-    expect(await caption()).toBe('Each column is a block with activity');
-    expect(await page.locator('.plot .partial').count()).toBe(0);
-    await page.setViewportSize(PHONE);
-    await page.waitForFunction(() => document.querySelectorAll('.plot .partial').length === 1);
-    expect(await caption()).toBe('Each column is 2 blocks with activity; the last one has 1 so far');
-    await page.focus('.plot a');
-    expect(await page.textContent('.readout')).toContain('900,1301 of 2 blocks');
-    await page.keyboard.press('Home');
-    expect(await page.textContent('.readout strong')).toBe('900,000 to 900,001');
-  });
-
-  it('is complete without charts, which are loaded later', async () => {
-    const { requested } = await openAt('');
-    const names = requested.map((url) => new URL(url).pathname);
-    expect(names.slice(0, 3).sort()).toEqual(['/', '/explorer.css', '/explorer.js']);
-    expect(names).toContain('/charts.js');
-    const { requested: ofBlock } = await openAt('?block=840000');
-    expect(ofBlock.filter((url) => /charts|stats/.test(url))).toEqual([]);
+    expect(await page.textContent('figcaption > .quiet')).toBe('Each column is a block with activity');
+    for (const width of [320, 390, 820, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      const boxes = await page.$$eval('.drawing > text[y="230"]', (all) =>
+        all.map((one) => one.getBoundingClientRect()).map(({ left, right }) => [left, right] as const),
+      );
+      expect(boxes).toHaveLength(3);
+      const sorted = boxes.flat().sort((a, b) => a - b);
+      expect([width, boxes.sort(([a], [b]) => a - b).flat()]).toEqual([width, sorted]);
+      expect(sorted.at(-1)).toBeLessThanOrEqual(width);
+      const last = await page.locator('.plot a').last().boundingBox();
+      expect(Math.round((last?.x ?? 0) + (last?.width ?? 0))).toBeLessThanOrEqual(width);
+    }
   });
 });
 
-it('without scripts, the page shows the totals of the mirror and the paths of the API', async () => {
+it('without scripts, the page shows the totals and statistics of the mirror, and the paths of the API', async () => {
   const { page, problems } = await openAt('?block=840000', { javaScriptEnabled: false });
   const text = await page.innerText('body');
   expect(text).toMatch(/Records\s+1,227\s+Transactions\s+193\s+Blocks\s+10\s+Highest block\s+2,000,010/);
   expect(text).toContain('Blocks with runes: 840,000, 2,000,001 to 2,000,004 and 2,000,006 to 2,000,010.');
   expect(text).toContain('GET runes/v1/transactions/tx_id/activity?offset=&limit=');
-  expect(text).toContain('Look-ups and charts on this page need JavaScript');
-  for (const id of ['#look-up', '#activity', '#newest', '#runes']) expect(await page.isVisible(id)).toBe(false);
+  expect(text).toContain('Look-ups on this page, and the pages of blocks and runes, need JavaScript');
+  for (const id of ['.drawing', '#newest', '#runes']) expect(await page.isVisible(id)).toBe(true);
+  expect(await page.textContent('#newest time')).toMatch(/ UTC$/);
+  expect(await page.isVisible('#look-up')).toBe(false);
   expect(problems).toEqual([]);
 });
 

@@ -186,20 +186,6 @@ describe('an error', () => {
     await page.waitForSelector('.activity');
     expect(await page.textContent('h1:visible')).toBe('Block 840,000');
   });
-
-  it('of missing statistics does not affect look-ups', async () => {
-    const damaged = copyOf(dist);
-    for (const name of ['runes/v1/stats.json', 'runes/v1/blocks.json', 'charts.js'])
-      renameSync(join(damaged, name), join(damaged, `${name}.away`));
-    const at = await startServer(damaged);
-    const { page, problems } = await openAt('', at);
-    for (const id of ['#activity', '#newest', '#runes']) expect(await page.isVisible(id)).toBe(false);
-    expect(await page.textContent('#overview')).toMatch(/Records\s*1,227/);
-    await lookUp(page, '840000');
-    expect(await rowsOf(page)).toHaveLength(4);
-    expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
-    await at.close();
-  });
 });
 
 it('every action is possible with the keyboard', async () => {

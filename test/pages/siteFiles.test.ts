@@ -9,6 +9,7 @@ import {
   FEED_PATH,
   isArchivePath,
   isRowsFile,
+  LANDING_PATH,
   LATEST_PATH,
   LIST_FOLDERS,
   MARKER_PATH,
@@ -58,7 +59,14 @@ describe('every kind of file of a build', () => {
   });
 
   it('is verified by its path or by its folder', () => {
-    const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), STATS_PATH, LATEST_PATH, FEED_PATH, MARKER_PATH];
+    const verified = [
+      ...ownFiles(MANIFEST, siteAssets()).map(([path]) => path),
+      LANDING_PATH,
+      STATS_PATH,
+      LATEST_PATH,
+      FEED_PATH,
+      MARKER_PATH,
+    ];
     expect(pathsOf(BUILD_FILES.filter((kind) => kind.pattern === undefined && whenOf(kind) === undefined)).sort()).toEqual(verified.sort());
     const isSwept = (path: string) =>
       isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));

@@ -41,7 +41,7 @@ it.each(['serve/client/mirrorClient', 'site/explorer/main'])(
   'no class that %s shares with a bundle that it loads is recognised by its identity',
   async (first) => {
     const later = ['serve/client/lists', 'serve/client/proofs', 'serve/client/pending'];
-    const parts = first.startsWith('site') ? ['charts', 'details', 'listPage', 'download'].map((name) => `site/explorer/${name}`) : [];
+    const parts = first.startsWith('site') ? ['details', 'listPage', 'download'].map((name) => `site/explorer/${name}`) : [];
     const entries = [first, ...later, ...parts];
     const { metafile } = await build({
       absWorkingDir: ROOT,

@@ -3,10 +3,12 @@
  * formatted, and where the axis of a chart breaks.
  */
 import { describe, expect, it } from 'vitest';
+import type { Stats } from '../../src/contract/statsSchemas.ts';
 import type { Operation } from '../../src/pages/blockAndTransactionLists.ts';
 import type { Activity, Etching } from '../../src/serve/client/mirrorClient.ts';
+import { activityChart } from '../../src/site/activityChart.ts';
+import { columnsOf, linear } from '../../src/site/chartColumns.ts';
 import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explorer/amountMath.ts';
-import { type Column, columnsOf, linear } from '../../src/site/explorer/chartColumns.ts';
 import { lastBlock, mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { readLookUp, viewOf } from '../../src/site/explorer/readLookUp.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
@@ -383,45 +385,56 @@ describe('amounts of a rune', () => {
 describe('the chart', () => {
   const entry = (height: number, mint = 1) => ({ height, blocks: 1, timestamp: height, etching: 0, mint, burn: 0, send: 0, receive: 2 });
 
-  it('has a step for each entry, and a break at large gaps', () => {
-    const columns = columnsOf({ bucket: 1, first: 1, last: 2_000_000, activity: [entry(1), entry(2), entry(4), entry(2_000_000)] }, 100);
-    expect(columns.map(({ first, last, total, follows }) => [first, last, total, follows])).toEqual([
-      [1, 1, 3, 'start'],
-      [2, 2, 3, 'near'],
-      [4, 4, 3, 'near'],
-      [2_000_000, 2_000_000, 3, 'gap'],
+  const statsOf = (activity: readonly ReturnType<typeof entry>[], more: Partial<Stats> = {}) =>
+    ({ bucket: 1, first: activity[0]?.height, last: activity.at(-1)?.height, activity, ...more }) as Stats;
+
+  it('has a column for each entry, and a break at large gaps', () => {
+    const columns = columnsOf(statsOf([entry(1), entry(2), entry(4), entry(2_000_000)]));
+    expect(columns.map(({ first, last, total, followsGap }) => [first, last, total, followsGap])).toEqual([
+      [1, 1, 3, false],
+      [2, 2, 3, false],
+      [4, 4, 3, false],
+      [2_000_000, 2_000_000, 3, true],
     ]);
   });
 
-  it('merges entries without losing any if there is little space', () => {
-    const activity = Array.from({ length: 1000 }, (_, i) => entry(i * 10, i));
-    const columns = columnsOf({ bucket: 10, first: 0, last: 9999, activity }, 120);
-    expect(columns.length).toBeLessThanOrEqual(120);
-    expect(columns.reduce((sum, { operations }) => sum + operations.mint, 0)).toBe((999 * 1000) / 2);
-    expect([columns[0]?.first, columns.at(-1)?.last]).toEqual([0, 9999]);
+  it('knows the heights of columns that the mirror does not have completely', () => {
+    const columns = columnsOf(
+      statsOf(
+        [10, 20, 30, 40, 50].map((height) => entry(height)),
+        { bucket: 10, first: 13, last: 54 },
+      ),
+    );
+    expect(columns.map(({ first, last, blocks }) => [first, last, blocks])).toEqual([
+      [13, 19, 7],
+      [20, 29, 10],
+      [30, 39, 10],
+      [40, 49, 10],
+      [50, 54, 5],
+    ]);
   });
 
-  it('knows which columns are incomplete: before a gap, and at the ends of the mirror', () => {
-    const shownOf = (columns: readonly Column[]) => columns.map(({ first, last, blocks, of }) => [first, last, blocks, of]);
-    const blocks = { bucket: 1, first: 1, last: 99, activity: [entry(1), entry(97), entry(98), entry(99)] };
-    expect(shownOf(columnsOf(blocks, 2))).toEqual([
-      [1, 1, 1, 2],
-      [97, 98, 2, 2],
-      [99, 99, 1, 2],
+  it('draws each operation as a path, and describes each column', () => {
+    const html = activityChart(statsOf([entry(10, 1), entry(20, 0)], { bucket: 10, first: 10, last: 25 }));
+    // The scale ends at 3 records, which are 200 pixels high.
+    expect(html).toContain('<path data-operation="receive" d="M0.46 210.00v-133.33h0.08v133.33zM1.46 210.00v-133.33h0.08v133.33z"/>');
+    expect(html).toContain('<path data-operation="mint" d="M0.46 76.67v-66.67h0.08v66.67z"/>');
+    expect([...html.matchAll(/<a href="([^"]*)" aria-label="([^"]*)"( tabindex="-1")?>/g)].map(([, ...parts]) => parts)).toEqual([
+      ['./?block=10', 'Blocks 10 to 19, 1970-01-01: 3 records (1 mint, 2 receive)', ' tabindex="-1"'],
+      ['./?block=20', 'Blocks 20 to 25, 6 of 10, 1970-01-01: 2 records (2 receive)', undefined],
     ]);
-    const buckets = { bucket: 10, first: 13, last: 54, activity: [entry(10), entry(20), entry(30), entry(40), entry(50)] };
-    expect(shownOf(columnsOf(buckets, 5))).toEqual([
-      [13, 19, 7, 10],
-      [20, 29, 10, 10],
-      [30, 39, 10, 10],
-      [40, 49, 10, 10],
-      [50, 54, 5, 10],
+  });
+
+  it.each([1, 2, 3, 7, 150])('labels the axis of %s columns at its ends, and only where there is room', (length) => {
+    const html = activityChart(statsOf(Array.from({ length }, (_, i) => entry(2_000_000 + i))));
+    const labels = [...html.matchAll(/<text x="([0-9.]+)%" y="230" text-anchor="(\w+)">([0-9,]+)</g)].map(([, x, anchor, text]) => [
+      anchor,
+      text,
+      Number(x),
     ]);
-    expect(shownOf(columnsOf(buckets, 3))).toEqual([
-      [13, 29, 17, 20],
-      [30, 49, 20, 20],
-      [50, 54, 5, 20],
-    ]);
+    expect(labels.length).toBe(Math.min(length, 3));
+    expect(labels.at(length === 1 ? 0 : 1)).toEqual(['start', '2,000,000', 0]);
+    if (length > 1) expect(labels[0]).toEqual(['end', `2,000,${String(length - 1).padStart(3, '0')}`, 100]);
   });
 
   it.each([0, 1, 3, 7, 99, 100, 1234, 500_001])('has a scale for %s', (most) => {

@@ -8,7 +8,7 @@ import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { followMirror } from './followMirror.ts';
 import { neighboursOf } from './neighbourBlocks.ts';
-import { refreshOverview, showOverview } from './overview.ts';
+import { completeOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
@@ -41,7 +41,7 @@ async function show(from?: string, isSameList = false): Promise<void> {
     document.title = SITE;
     stage.replaceChildren();
     field.value = '';
-    return showOverview();
+    return completeOverview();
   }
   if (view.kind === 'problem') {
     document.title = `Not an id · ${SITE}`;
@@ -67,28 +67,27 @@ const nodesOf = (view: FoundView, signal: AbortSignal): Promise<readonly Node[]>
   isSubject(view) ? subjectPage(view, signal) : pageOf(view, signal);
 
 /**
- * Shows new data in the current view, unless it is a later page of a list. Resolves to false if somebody uses the view:
- * selects text, downloads a list, or has the focus on a link that the new data may not have.
+ * Shows new data in the current view, unless it is a later page of a list. Leaves the overview to the caller. Resolves
+ * to false if somebody uses the view: selects text, downloads a list, or has the focus on a link that the new data may
+ * not have.
  */
 async function refresh(): Promise<boolean> {
   forgetSearchFiles();
   const view = viewOf(location.search);
   if (view.kind === 'problem' || (view.kind !== 'overview' && view.offset > 0)) return true;
-  const focused = document.querySelector<HTMLElement>(view.kind === 'overview' ? '#overview .content :focus' : '#view :focus');
+  const focused = document.querySelector<HTMLElement>(view.kind === 'overview' ? '#overview :focus' : '#view :focus');
   const step = focused?.dataset['step'];
   const isKept = focused === null || focused.tagName === 'H1' || step !== undefined;
   if (!isKept || getSelection()?.isCollapsed === false || stage.matches('[aria-busy]') || stage.querySelector(':disabled') !== null)
     return false;
-  if (view.kind === 'overview') await refreshOverview();
-  else {
-    const { signal } = waiting;
-    const nodes = await nodesOf(view, signal);
-    // A download may have begun meanwhile.
-    if (signal.aborted || stage.querySelector(':disabled') !== null) return false;
-    put(nodes, undefined);
-    if (focused !== null)
-      stage.querySelector<HTMLElement>(step === undefined ? 'h1' : `[data-step="${CSS.escape(step)}"]`)?.focus({ preventScroll: true });
-  }
+  if (view.kind === 'overview') return true;
+  const { signal } = waiting;
+  const nodes = await nodesOf(view, signal);
+  // A download may have begun meanwhile.
+  if (signal.aborted || stage.querySelector(':disabled') !== null) return false;
+  put(nodes, undefined);
+  if (focused !== null)
+    stage.querySelector<HTMLElement>(step === undefined ? 'h1' : `[data-step="${CSS.escape(step)}"]`)?.focus({ preventScroll: true });
   return true;
 }
 

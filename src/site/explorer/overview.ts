@@ -1,70 +1,44 @@
-/** The overview: adds charts and newest blocks to the page's HTML. Omits a part that fails to load. */
-import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
-import { groupDigits } from '../formatValues.ts';
+/** The overview: HTML of the build, which is replaced when the mirror has new data. */
 import { isAnswered } from './apiHost.ts';
-import { byId, el } from './dom.ts';
-import { blockLink, onlyFiles, timeOf } from './parts.ts';
-import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './requestMirror.ts';
-import { type Column, numbersOf, tableOf } from './tableOf.ts';
+import { byId } from './dom.ts';
+import { onlyFiles, timeOf } from './parts.ts';
 
-let isShown = false;
+const overview = byId('overview');
+let isComplete = false;
 
-/** Fills the overview. Does nothing after the first call. */
-export async function showOverview(): Promise<void> {
-  if (isShown) return;
-  isShown = true;
-  await Promise.all([part('newest', fillNewest), charts(part)]);
+/** Shows relative times, and whether the host answers the example. Does nothing if the HTML is complete already. */
+export async function completeOverview(): Promise<void> {
+  if (isComplete) return;
+  isComplete = true;
+  for (const time of overview.querySelectorAll('time')) time.replaceWith(timeOf(Date.parse(time.dateTime) / 1000));
   const example = byId('example');
   if (!(await isAnswered(example.querySelector('code')?.textContent ?? ''))) example.replaceWith(onlyFiles());
 }
 
-/** Fills a section. Hides it if its statistics fail to load. */
-async function part(id: string, fill: (content: Element) => Promise<void>): Promise<void> {
-  const section = byId(id);
-  try {
-    await fill(section.querySelector('.content') ?? section);
-  } catch (error) {
-    section.hidden = true;
-    if (!(error instanceof MissingStats)) throw error;
-  }
+/**
+ * Fetches the page again, and shows its overview. Resolves to false if the page that the host sends does not have the
+ * data of this `state`. Rejects if it cannot be fetched.
+ */
+export async function renewOverview(state: string): Promise<boolean> {
+  const response = await fetch(location.pathname, { cache: 'no-cache' });
+  const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('overview');
+  if (fresh?.dataset['state'] !== state) return false;
+  overview.replaceChildren(...fresh.childNodes);
+  isComplete = false;
+  if (!overview.hidden) await completeOverview();
+  return true;
 }
 
-/** Fills a part that is shown already. Rejects if its statistics fail to load. */
-const refill: typeof part = (id, fill) => fill(byId(id).querySelector('.content') ?? byId(id));
-
-/** Shows new data. Rejects with MissingStats if a request fails. */
-export const refreshOverview = (): Promise<unknown> => Promise.all([refill('newest', fillNewest), charts(refill)]);
-
-async function charts(part: typeof refill): Promise<void> {
-  // Names the bundle in the output (`.js`), because esbuild leaves this import unchanged (src/site/assets.ts).
-  const drawing = import('./charts.js').catch((error: unknown) => {
-    throw new MissingStats('charts.js', { cause: error });
-  });
-  const both = Promise.all([drawing, fetchStats()]);
-  await Promise.all([
-    part('activity', async (content) => {
-      const [{ drawActivity }, stats] = await both;
-      drawActivity(content, stats);
-    }),
-    part('runes', async (content) => {
-      const [{ drawRunes }, stats] = await both;
-      drawRunes(content, stats);
-    }),
-  ]);
-}
-
-async function fillNewest(content: Element): Promise<void> {
-  content.replaceChildren(tableOf('blocks', 'Newest blocks', COLUMNS, [(await fetchBlocks()).slice(0, 12)]));
-}
-
-const COLUMNS: readonly Column<NewBlock>[] = [
-  { name: 'Block', cell: ({ height }) => [blockLink(height)] },
-  { name: 'Time', cell: ({ timestamp }) => [timeOf(timestamp)] },
-  { name: 'Records', isNumber: true, cell: (block) => [el('span', { title: operationsOf(block) }, groupDigits(block.records))] },
-  numbersOf('Transactions', ({ transactions }) => transactions),
-];
-
-const operationsOf = ({ operations }: NewBlock): string =>
-  OPERATIONS.filter((name) => operations[name] > 0)
-    .map((name) => `${groupDigits(operations[name])} ${name}`)
-    .join(', ');
+// In the chart, arrow keys move the focus from column to column.
+overview.addEventListener('keydown', (event) => {
+  const link = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('.plot a') : null;
+  const links = [...(link?.parentElement?.querySelectorAll('a') ?? [])];
+  const at = link === null ? -1 : links.findIndex((one) => one.isSameNode(link));
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: links.length - 1 }[event.key];
+  const next = to === undefined ? undefined : links[to];
+  if (link === null || next === undefined) return;
+  event.preventDefault();
+  link.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+});

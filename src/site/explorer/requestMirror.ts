@@ -1,6 +1,6 @@
 /** Requests of the explorer to the mirror. */
 
-import type { LatestBlocks, RuneStats, Stats } from '../../contract/statsSchemas.ts';
+import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
 import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../../lists/searchFiles.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
@@ -8,7 +8,6 @@ import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '.
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
-export type NewBlock = LatestBlocks['blocks'][number];
 /** Ranges of heights with activity, both ends inclusive. */
 export type Heights = MirrorManifest['heights'];
 
@@ -18,15 +17,8 @@ export const mirror = new Mirror(BASE);
 export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<ActivityPage> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
-/** Thrown if a statistics file or charts.js fails to load. The caller then omits a part of the page. */
-export class MissingStats extends Error {}
-
-/** Fetches the statistics of all blocks. Rejects with MissingStats. */
-export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json', ['activity', 'runes']);
-
-/** Fetches the last blocks, newest first. Rejects with MissingStats. */
-export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
-  (await fetchStatsFile<LatestBlocks>('runes/v1/blocks.json', ['blocks'])).blocks;
+/** Fetches the statistics of all blocks. */
+export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json');
 
 /** Statistics of runes in the heights from `first` to `last`. A rune is in several entries. */
 interface RecentStats {
@@ -37,7 +29,7 @@ interface RecentStats {
 
 /**
  * Fetches the statistics of runes in at least the last `blocks` heights. They begin at a multiple of 100, because each
- * file has 100 heights. Rejects with MissingStats.
+ * file has 100 heights.
  */
 export async function fetchRecentStats(blocks: number): Promise<RecentStats> {
   const { heights } = await mirror.manifest();
@@ -47,9 +39,7 @@ export async function fetchRecentStats(blocks: number): Promise<RecentStats> {
   const starts = Array.from({ length: Math.floor((last - first) / STATS_PER_FILE) + 1 }, (_, i) => first + i * STATS_PER_FILE);
   // Heights without activity have no file.
   const known = starts.filter((start) => heights.some(([from, to]) => from < start + STATS_PER_FILE && to >= start));
-  const files = await Promise.all(
-    known.map((start) => fetchStatsFile<{ readonly runes: readonly RuneStats[] }>(statsFilePath(start), ['runes'])),
-  );
+  const files = await Promise.all(known.map((start) => fetchStatsFile<{ readonly runes: readonly RuneStats[] }>(statsFilePath(start))));
   return { first, last, runes: files.flatMap(({ runes }) => runes) };
 }
 
@@ -118,16 +108,11 @@ async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   return file;
 }
 
-/** Fetches a statistics file. Rejects with MissingStats if it is unreadable or lacks one of `lists`. */
-async function fetchStatsFile<T>(path: string, lists: readonly (keyof T)[]): Promise<T> {
-  try {
-    const response = await fetch(new URL(path, BASE));
-    // Reads the body even of an error, because an unread response keeps its connection open.
-    const text = await response.text();
-    const value = Object(response.ok ? JSON.parse(text) : undefined) as T;
-    if (lists.every((name) => Array.isArray(value[name]))) return value;
-  } catch (error) {
-    throw new MissingStats(path, { cause: error });
-  }
-  throw new MissingStats(path);
+/** Fetches a statistics file. Rejects if it cannot be read. */
+async function fetchStatsFile<T>(path: string): Promise<T> {
+  const response = await fetch(new URL(path, BASE));
+  // Reads the body even of an error, because an unread response keeps its connection open.
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path} cannot be read: status ${response.status}`);
+  return JSON.parse(text) as T;
 }

@@ -3,12 +3,11 @@
  * receive. The rows of an address are added up by transaction and rune. Needs no browser.
  */
 
-import { groupBy } from '../../groupBy.ts';
+import { groupBy, runsOf } from '../../groupBy.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { decimalsOf, unitsOf } from './amountMath.ts';
-import { runsOf } from './chartColumns.ts';
 
 /** Record of a list. In a rune's list, records have no rune. */
 export type ListedRecord = Omit<Activity, 'rune'> & { readonly rune?: Rune };

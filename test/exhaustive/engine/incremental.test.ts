@@ -320,7 +320,7 @@ describe('an output that another program changed', () => {
 
   it('gets the scripts and pages of this program again, if they are from another commit', async () => {
     const { out, build, fresh } = await built([1, 2]);
-    writeFiles(out, { 'explorer.js': 'of another commit', 'docs/index.html': '' });
+    writeFiles(out, { 'explorer.js': 'of another commit', 'docs/index.html': '', 'runes/v1/stats.json': '{' });
     rmSync(join(out, 'openapi.json'));
     // Replaces a file by a pipe without a writer. A program that reads from it would wait forever.
     execFileSync('mkfifo', [join(out, 'openapi.json')]);
