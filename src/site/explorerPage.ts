@@ -50,7 +50,7 @@ export function explorerPage(manifest: Manifest, statistics: Statistics): string
 ${barOf('./')}
 <form id="look-up" class="scripted" role="search" autocomplete="off" novalidate>
 <label for="query">Look up</label>
-<div class="field"><input id="query" name="query" type="text" inputmode="search" enterkeyhint="search" spellcheck="false" autocapitalize="none" maxlength="200" aria-describedby="query-problem" role="combobox" aria-expanded="false" aria-autocomplete="list" aria-controls="suggestions" placeholder="Rune, address, transaction or block"><kbd title="Press / to come here" aria-hidden="true">/</kbd><button type="submit">Look up</button>
+<div class="field"><input id="query" name="query" type="text" inputmode="search" enterkeyhint="search" spellcheck="false" autocapitalize="none" maxlength="200" title="Press / to come here" aria-keyshortcuts="/" aria-describedby="query-problem" role="combobox" aria-expanded="false" aria-autocomplete="list" aria-controls="suggestions" placeholder="Rune, address, transaction or block"><button type="submit">Look up</button>
 <ul id="suggestions" role="listbox" aria-label="Suggestions" hidden></ul></div>
 <div id="query-problem" role="alert"></div>
 </form>
@@ -61,7 +61,7 @@ ${barOf('./')}
 <div id="overview" data-state="${manifest.digest} ${manifest.tip?.hash ?? ''}">
 <h1>Bitcoin rune activity</h1>
 ${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">What runes did in each transaction and block, from static files. Blocks with runes: ${formatHeights(manifest.heights)}.</p>
-<dl class="figures">
+<dl class="facts figures">
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}
 ${figure('Blocks', manifest.blocks)}

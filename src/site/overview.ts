@@ -47,7 +47,7 @@ ${table('Newest blocks', ['Block', 'Time'], ['Records', 'Transactions'], blocks)
 <section id="runes" aria-labelledby="runes-title">
 <h2 id="runes-title">Most active runes</h2>
 ${table('Most active runes', ['Rune'], ['Records'], runes)}
-<p class="scripted"><a href="./?runes">All runes</a>, <a href="./?runes&amp;list=open">open mints</a></p>
+<p class="scripted"><a href="./?runes">All runes</a></p>
 </section>
 </div>
 `;

@@ -54,7 +54,7 @@ it('new blocks appear in each view without a reload, are announced, and do not d
   if (overview === undefined || latest === undefined || rune === undefined || used === undefined) throw new Error('no pages');
   await rune.page.click('.chip:text("Activity")');
   await settled(rune.page);
-  await used.page.focus('.activity-list a >> nth=0');
+  await used.page.focus('.activity a >> nth=0');
   const before = await used.page.textContent('.range');
   await buildTo(900_003);
   for (const { page } of [overview, latest, rune, used]) await page.clock.runFor(31_000);
@@ -68,13 +68,13 @@ it('new blocks appear in each view without a reload, are announced, and do not d
   expect(await overview.page.locator('.plot a[href="./?block=900003"]').count()).toBe(1);
   expect(await overview.page.textContent('#newest time')).toMatch(/ago$/);
   await latest.page.waitForSelector('h1:text("Block 900,003")');
-  await rune.page.waitForSelector('.activity-list a:text("900,003")');
+  await rune.page.waitForSelector('.activity a:text("900,003")');
   // The keyboard focus stays on the tab.
   expect(await rune.page.evaluate(() => document.activeElement?.textContent)).toMatch(/^Activity/);
   expect(await used.page.textContent('.range')).toBe(before);
   await used.page.evaluate(() => (document.activeElement as HTMLElement).blur());
   await used.page.clock.runFor(31_000);
-  await used.page.waitForSelector('.activity-list a:text("900,003")');
+  await used.page.waitForSelector('.activity a:text("900,003")');
   expect([overview, latest, rune, used].flatMap(({ problems }) => problems)).toEqual([]);
 });
 

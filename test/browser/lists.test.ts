@@ -108,13 +108,13 @@ describe('in layout files', () => {
     );
     const all = await listOf(hostOf(name), 'blocks/2000008');
     await page.waitForFunction(() => document.querySelectorAll('.chip .count').length === 6);
-    expect(await page.$$eval('.chip', (chips) => chips.map((chip) => chip.textContent))).toEqual([
+    expect(await page.$$eval('.chips .chip', (chips) => chips.map((chip) => chip.textContent))).toEqual([
       `all ${all.length}`,
       ...OPERATIONS.map((operation, i) => `${operation} ${counts[i]}`),
     ]);
     // The page has all records of the block, so it shows their numbers without another request.
     const { page: small, requested } = await openAt(addressOf(name, '?block=840000'));
-    const chips = await small.$$eval('.chip', (all) => all.map((chip) => chip.textContent));
+    const chips = await small.$$eval('.chips .chip', (all) => all.map((chip) => chip.textContent));
     expect(chips).toEqual(['all 4', 'etching 2', 'mint 0', 'burn 0', 'send 0', 'receive 2']);
     expect(requested.filter((url) => url.includes('stats'))).toEqual([]);
     for (const [id, length] of [

@@ -106,38 +106,6 @@ export function runeInput(): Record<string, string> {
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...rows, ''].join('\n') };
 }
 
-/** Returns input files with this many runes, of which the oldest `open` can be minted. */
-export function manyRunes(count: number, open = count): Record<string, string> {
-  const runes = Array.from({ length: count }, (_, i) => {
-    // Random letters compress as badly as real names.
-    const letters = [...hex(`many ${i}`).slice(0, 12)].map((digit) => String.fromCharCode(65 + Number.parseInt(digit, 16))).join('');
-    const place = [blockHash(FIRST), FIRST, i + 1, transaction(`many ${i}`)];
-    return [
-      `${FIRST}:${i + 1}`,
-      i,
-      `RUNE${letters}`,
-      `RUNE•${letters}`,
-      ...place,
-      0,
-      0,
-      '',
-      5,
-      100,
-      '',
-      i < open ? '' : FIRST,
-      '',
-      '',
-      'f',
-      'f',
-      timeOf(FIRST),
-    ].join();
-  });
-  const etched = Array.from({ length: count }, (_, i) =>
-    [`${FIRST}:${i + 1}`, blockHash(FIRST), FIRST, i + 1, 0, transaction(`many ${i}`), '', '', '', '', 'etching', timeOf(FIRST)].join(),
-  );
-  return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...etched, ''].join('\n') };
-}
-
 /**
  * Returns input files with one rune per block, from block 840,000 on. The name of a rune decides the hash of its block.
  */

@@ -24,7 +24,7 @@ import { limitsWith } from '../support/limits.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { copyOf, lookUp, settled } from './explorer.ts';
-import { holder, LAST, manyRunes, runeInput } from './runeMirror.ts';
+import { holder, LAST, runeInput } from './runeMirror.ts';
 import { closeBrowser, expectAccessible, type OpenPage, openPage, violations, visit } from './support.ts';
 
 const folder = temporaryFolder();
@@ -182,12 +182,14 @@ describe('the page of a rune', () => {
     const { location } = await get<Etching>('etchings/840000:3');
     expect(await page.textContent('.facts')).toMatch(/Id840000:3Number2Decimals5Etched in block840,000Time.*UTCTransaction/);
     expect(await page.getAttribute('.facts a >> nth=1', 'href')).toBe(`?tx=${location.tx_id}`);
-    const rows = await page.$$eval('.sums tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
-    expect(rows).toEqual([
-      ['Supply', '99,999,999,979', ''],
-      ['Premined', '100,000,000,000', '100%'],
-      ['Minted', '0', '0%'],
-      ['Burned', '21', '<0.01%'],
+    const supply = await page.$$eval('[aria-labelledby=supply-title] .facts > div', (all) =>
+      all.map((one) => [...one.children].map((part) => part.textContent)),
+    );
+    expect(supply).toEqual([
+      ['Current', '99,999,999,979'],
+      ['Premined', '100,000,000,000 100%'],
+      ['Minted', '0 0%'],
+      ['Burned', '21 <0.01%'],
     ]);
     expect(await page.textContent('.terms')).toContain('Held by 71 addresses, 97.96% by the ten largest.');
     expect(await page.textContent('.facts')).toMatch(/Turbono$/);
@@ -269,7 +271,7 @@ describe('the page of a rune', () => {
     const { page } = await openAt('?rune=840000:3&limit=60');
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
     expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
-    const shown = await page.$$eval('.activity-list tbody tr', (all) =>
+    const shown = await page.$$eval('.activity tbody tr:not(.transaction)', (all) =>
       all.map((row) => [
         row.querySelector('.operation')?.textContent,
         row.querySelector('data')?.value,
@@ -291,26 +293,20 @@ describe('the page of a rune', () => {
     expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
   });
 
-  it('shows the supply as a bar: premined and minted, mintable, and burned', async () => {
-    const { page } = await openAt('?rune=AMBERLANTERNMOON');
-    const bars = () =>
-      page.$$eval('.supply .bar-of', (all) =>
-        all.map((bar) => [...bar.children].map((part) => `${part.getAttribute('data-operation')} ${part.getAttribute('style')}`)),
-      );
-    // The supply has 21,000,000 premined, 14,000 minted and 386,000 mintable units.
-    expect(await bars()).toEqual([['etching width:98.1308%', 'mint width:0.0654%', 'left width:1.8037%'], []]);
-    expect(await page.textContent('.sums')).toMatch(/Left to mint386,000$/);
-    await lookUp(page, 'DOMINOEFFECTNOW');
-    expect(await page.textContent('.sums')).toMatch(/Never minted20,988$/);
-    await lookUp(page, 'DOGGOTOTHEMOON');
-    expect(await bars()).toEqual([['etching width:100.0000%'], ['burn width:0.0000%']]);
-    await visit(page, `http://127.0.0.1:${mirrorOf('sample').port}/?rune=DOGGOTOTHEMOON`);
-    expect(await bars()).toEqual([]);
+  it('says what is left to mint, and what was never minted', async () => {
+    const supplyOf = async (search: string, at = mirrorOf('full')) => {
+      const { page } = await openAt(search, at);
+      return page.textContent('[aria-labelledby=supply-title]');
+    };
+    expect(await supplyOf('?rune=AMBERLANTERNMOON')).toMatch(/Left to mint386,000Held by/);
+    expect(await supplyOf('?rune=DOMINOEFFECTNOW')).toMatch(/Never minted20,988Held by/);
+    expect(await supplyOf('?rune=DOGSANDCATSTOGETHER')).toMatch(/Minted60 100%Burned0 0%Held by/);
+    expect(await supplyOf('?rune=DOGGOTOTHEMOON', mirrorOf('sample'))).toMatch(
+      /^SupplyPremined100,000,000,000 This mirror lacks older blocks/,
+    );
   });
 
-  it('that does not exist suggests similar names, also for swapped letters', async () => {
-    const { page: swapped } = await openAt('?rune=ODGSANDCATSTOGETHR');
-    expect(await swapped.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOGS•AND•CATS•TOGETHER']);
+  it('that does not exist suggests names that begin alike', async () => {
     const { page } = await openAt('?rune=DOGGONE');
     expect(await page.textContent('#view')).toContain('This mirror has no rune DOGGONE.');
     expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOG•GO•TO•THE•MOON']);
@@ -333,7 +329,7 @@ describe('the page of a rune', () => {
     expect(await page.textContent('.facts')).toBe('Id840000:3Number3Etched in block840,000');
     expect(await page.textContent('#view')).toContain('This mirror has no etchings');
     if (name === 'records') expect(await page.textContent('#view')).toContain('does not have activity by rune');
-    else expect(await page.locator('.activity-list tbody tr').count()).toBe(1);
+    else expect(await page.locator('.activity tbody tr:not(.transaction)').count()).toBe(1);
     expect(problems).toEqual([]);
   });
 });
@@ -365,7 +361,7 @@ describe('the page of all runes', () => {
     return readFileSync(path, 'utf8').split('\r\n');
   }
 
-  it('is in the navigation, and shows the newest runes and the open mints', async () => {
+  it('is in the navigation, and shows the newest and the most active runes', async () => {
     const { page, problems } = await openAt('');
     await page.click('nav[aria-label=Site] a:text("Runes")');
     await page.waitForSelector('.runes-list');
@@ -397,12 +393,6 @@ describe('the page of all runes', () => {
     expect((await rows(page))[0]?.[0]).toContain('AMBER');
     await page.click('.sort:text("Etched")');
     expect((await rows(page))[0]?.[0]).toContain('UNCOMMON');
-    await page.click('.chip:text("Open mints")');
-    await page.waitForSelector('text=Searched 6 of 6 runes, newest first. 2 of them can be minted in the next block.');
-    expect((await rows(page)).map(([rune, amount, left]) => [rune, amount, left])).toEqual([
-      ['🏮AMBER•LANTERN•MOON 840000:1', '100', '3,860'],
-      ['⧉UNCOMMON•GOODS 1:0', '1', '340,282,366,920,938,463,463,374,607,431,768,211,455'],
-    ]);
     await page.click('.chip:text("Most active")');
     await page.waitForSelector('.sort:text("Records")');
     expect((await rows(page))[0]).toEqual(['AMBER•LANTERN•MOON 840000:1', '282', '140', '0', '0']);
@@ -449,38 +439,11 @@ describe('the page of all runes', () => {
     }
   });
 
-  it('searches open mints until it has 60, but at most 1,200 runes at once', async () => {
-    const input = join(folder, 'many-input');
-    writeFiles(input, manyRunes(1500, 200));
-    await testBuild(join(folder, 'many'), { inputs: [input], layout: 'archive', lists: true });
-    const at = await startServer(join(folder, 'many'));
-    hosts.push(at);
-    const { page, requested, problems } = await openAt('?runes&list=open', at);
-    expect(await page.textContent('#view')).toContain('Searched 1,200 of 1,500 runes, newest first. 0 of them can be minted');
-    // The page loads its 1,200 runes in windows of 60, not with a request for each.
-    expect(requested.length).toBeLessThan(70);
-    await page.click('text=Search on');
-    await page.waitForSelector('text=Searched 1,201–1,440 of 1,500 runes, newest first. 140 of them can be minted');
-    expect(await rows(page)).toHaveLength(140);
-    await page.click('text=Search on');
-    await page.waitForSelector('text=Searched 1,441–1,500 of 1,500 runes');
-    expect(await page.locator('text=Search on').count()).toBe(0);
-    expect(await rows(page)).toHaveLength(60);
-    await page.goBack();
-    await page.waitForSelector('text=Searched 1,201–1,440 of 1,500 runes');
-    expect(problems).toEqual([]);
-  });
-
   it('of a mirror without etchings shows the most active runes', async () => {
     const { page, problems } = await openAt('?runes', mirrorOf('records'));
     expect(await rows(page)).toEqual([['DOG•GO•TO•THE•MOON 840000:3', '1', '0', '0', '0']]);
     await page.click('.chip:text("Newest")');
     await page.waitForSelector('#view .note:text("does not have etchings")');
-    const { page: sample } = await openAt('?runes&list=open', mirrorOf('sample'));
-    expect(await sample.textContent('#view')).toContain('This mirror lacks older blocks, so all mints of some of them may be made.');
-    const { page: onePage } = await openAt('?runes&list=open', mirrorOf('outputs'));
-    expect(await onePage.textContent('#view')).toContain('Searched 34 of 34 runes, newest first.');
-    expect(await onePage.locator('text=Search on').count()).toBe(0);
     expect(problems).toEqual([]);
   });
 });
@@ -502,43 +465,36 @@ it('a search shows the runes whose names begin with the letters', async () => {
 });
 
 describe('the page of an address', () => {
-  const cells = (page: Page, names: readonly string[]) =>
-    page.$$eval(
-      '.activity-list tbody',
-      (all, columns) =>
-        all.map((group) =>
-          [...group.children].map((row) => columns.map((name) => row.querySelector(`[data-label="${name}"]`)?.textContent).join(' ')),
-        ),
-      names,
-    );
-
-  it('shows received and sent amounts with a sign, and marks transfers to the same address', async () => {
+  it('shows received and sent amounts with a sign by transaction, and marks transfers to the same address', async () => {
     const { page } = await openAt(`?address=${holder(0)}&list=activity&limit=60`);
     const { results, total } = await get<ActivityPage>(`addresses/${holder(0)}/activity?limit=60`);
     expect(total).toBeGreaterThan(60);
+    const shown = await page.$$eval('.activity tbody', (all) =>
+      all.map(({ children: [head, ...rows] }) => [
+        head?.querySelector('code')?.title,
+        head?.querySelector('a[href^="?block="]')?.textContent,
+        ...rows.map((row) =>
+          ['Operation', 'Amount', 'From or to'].map((name) => row.querySelector(`[data-label="${name}"]`)?.textContent).join(' '),
+        ),
+      ]),
+    );
     const transactions = [...new Set(results.map(({ location }) => location.tx_id))];
-    const shown = await cells(page, ['Operation', 'Amount', 'From or to']);
-    // Omits the last transaction, whose records may continue on the next page.
-    const isLast = ({ location }: Activity) => location.tx_id === transactions.at(-1);
-    const rowOf = ({ operation, amount, receiver_address }: Activity) =>
-      operation === 'receive' ? `in +${groupDigits(amount ?? '')} ←where from` : `out −${groupDigits(amount ?? '')} →${receiver_address}`;
-    const expected = transactions.slice(0, -1).map((tx) => {
+    const expected = transactions.map((tx) => {
       const same = results.filter(({ location }) => location.tx_id === tx);
-      const own = same.find(({ receiver_address }) => receiver_address === holder(0))?.amount;
-      const others = same.filter(({ operation, receiver_address }) => receiver_address !== holder(0) && !(own && operation === 'receive'));
-      if (own !== undefined && others.length === 0) return [`to itself ${groupDigits(own)} `];
-      const rows = others.map(rowOf);
-      const net = others.reduce((sum, { amount = '' }) => sum + BigInt(amount.replace('.', '')), 0n);
-      const [whole, fraction] = [String(net).slice(0, -5), String(net).slice(-5)];
-      const mark = own === undefined ? '' : `${groupDigits(own)} to itself`;
-      return others.length > 1 ? [`net −${groupDigits(`${whole}.${fraction}`)} ${mark}`, ...rows] : [`${rows[0]}${mark}`];
+      const isOwn = ({ receiver_address }: Activity) => receiver_address === holder(0);
+      const rows = same.flatMap((one) => {
+        const amount = groupDigits(one.amount ?? '');
+        // A receive has no row if it belongs to a send of the address to itself.
+        if (one.operation === 'receive')
+          return same.some((send) => isOwn(send) && send.amount === one.amount) ? [] : [`receive +${amount} ←where from`];
+        return [isOwn(one) ? `to itself ${amount} ` : `send −${amount} →${one.receiver_address}`];
+      });
+      return [tx, groupDigits(same[0]?.location.block_height ?? 0), ...rows];
     });
-    expect(shown.slice(0, expected.length)).toEqual(expected);
-    expect(shown.slice(expected.length).flat().length).toBeGreaterThanOrEqual(results.filter(isLast).length / 2);
-    expect(new Set(shown.flat().map((row) => row.split(' ')[0]))).toEqual(new Set(['in', 'out', 'to', 'net']));
-    // Only the first row of a group names the transaction and the block. All further rows have empty cells.
-    const places = await cells(page, ['Rune', 'Transaction', 'Block']);
-    expect(places.flatMap(([, ...parts]) => parts).filter((text) => text !== '  ')).toEqual([]);
+    // Omits the last transaction, whose records may continue on the next page.
+    expect(shown.slice(0, -1)).toEqual(expected.slice(0, -1));
+    const operations = shown.flatMap(([, , ...rows]) => rows.map((row) => row?.split(' ')[0]));
+    expect(new Set(operations)).toEqual(new Set(['receive', 'send', 'to']));
     expect(await violations(page)).toEqual([]);
   });
 
@@ -573,7 +529,7 @@ describe('the page of an address', () => {
     const { total } = await get<BalancePage>(`addresses/${holder(7)}/activity`);
     expect(await page.textContent('.range')).toBe(`1–${total} of ${total}`);
     expect(await page.textContent('.chip[aria-current]')).toBe(`Activity ${total}`);
-    await page.click('.activity-list a.rune >> nth=0');
+    await page.click('.activity a.rune >> nth=0');
     await settled(page);
     expect(new URL(page.url()).search).toMatch(/^\?rune=/);
     expect(problems).toEqual([]);
@@ -588,13 +544,13 @@ describe('the page of an address', () => {
       await page.waitForSelector(`[data-step="${step}"][aria-current=true]`);
       expect([step, (await place()) >= 0, (await place()) <= 400]).toEqual([step, true, true]);
     }
-    await page.click('a.step[aria-label^="Next"]:visible');
+    await page.click('a.chip[aria-label^="Next"]:visible');
     await page.waitForFunction(() => location.search.includes('offset='));
     await page.waitForFunction(() => document.querySelector('#view')?.getAttribute('aria-busy') !== 'true');
     expect([(await place()) >= 0, (await place()) <= 400]).toEqual([true, true]);
   });
 
-  it('has all sort headings on a phone, where shares and mint counts are one right-aligned line', async () => {
+  it('has all sort headings on a phone, where mint counts are one right-aligned line', async () => {
     const at = mirrorOf('outputs');
     const phone = { viewport: { width: 360, height: 800 }, isMobile: true, hasTouch: true };
     const boxesOf = async (search: string, selector: string) => {
@@ -612,8 +568,6 @@ describe('the page of an address', () => {
     const heads = await boxesOf('?address=bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdndzvrc', '.sort');
     expect(heads).toHaveLength(3);
     for (const [right] of heads) expect(right).toBeLessThanOrEqual(344);
-    const shares = await boxesOf('?rune=2000001:15', '.sums td.quiet:not(:empty)');
-    expect(shares).toEqual(Array.from({ length: 3 }, () => [344, true]));
     const mints = await boxesOf('?runes&list=active', '[data-label="Mint"] > div');
     expect(mints).toEqual(mints.map(() => [344, true]));
     expect(mints.length).toBeGreaterThan(10);
@@ -758,7 +712,6 @@ it.each([
   ['activity of an address', `?address=${holder(0)}&list=activity`],
   ['an unknown rune', '?rune=DOGGONE'],
   ['all runes', '?runes'],
-  ['open mints', '?runes&list=open'],
   ['active runes', '?runes&list=active'],
   ['recently active runes', '?runes&list=day'],
 ] as const)('%s has no accessibility violation', async (_, search) => {

@@ -88,7 +88,7 @@ it.each([
   ['outputs', `?address=${SPREAD}&list=outputs&limit=60`, PAGE],
   ['60 records of an address from a few blocks', `?address=${BUSY}&list=activity&limit=60`, PAGE],
   ['60 records of an address from many blocks', `?address=${SPREAD}&list=activity&limit=60`, PAGE],
-  ['open mints', '?runes&list=open', PAGE],
+  ['all runes', '?runes', PAGE],
   ['a search', '?runes=SYN', PAGE],
 ])('of 175 blocks, %s transfers few bytes', async (_, path, limit) => {
   expect(await bytesOf(path, limit, longer)).toBeGreaterThan(20_000);

@@ -12,9 +12,10 @@ import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explor
 import { lastBlock, mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
 import { readLookUp, viewOf } from '../../src/site/explorer/readLookUp.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
-import { netRows, transactionsOf } from '../../src/site/explorer/transfers.ts';
+import { signOf, transactionsOf } from '../../src/site/explorer/transfers.ts';
 import { apiTarget, searchOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
+import { overviewOf } from '../../src/site/overview.ts';
 import { words } from '../support/records.ts';
 
 const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
@@ -98,7 +99,7 @@ describe('an address of the page', () => {
     words(`
       ?block=840000 ?block=840000&operation=mint&limit=60&offset=60 ?block=0x${HASH}&offset=20 ?tx=${TX} ?tx=0x${TX}&limit=60
       ?tx=${HASH} ?block=${TX} ?rune=840000:3&list=holders&limit=60&offset=60 ?rune=DOGGOTOTHEMOON
-      ?address=bc1q&list=activity&offset=20 ?runes ?runes&list=open&offset=240 ?runes=MOON ?address=bc1q&list=outputs ?output=${TX}:1
+      ?address=bc1q&list=activity&offset=20 ?runes ?runes&list=day ?runes=MOON ?address=bc1q&list=outputs ?output=${TX}:1
     `),
   )('%s is parsed and written back the same', (search) => {
     const view = viewOf(search);
@@ -192,8 +193,7 @@ const at = (operation: Operation, amount: string, vout: number, address?: string
   ({ operation, amount, address, receiver_address, location: { tx_id: TX, output: TX, vout } }) as unknown as Activity;
 
 describe('rows of activity', () => {
-  const rowsAt = (offset: number, results: readonly Activity[], total = offset + results.length) =>
-    transactionsOf({ offset, total, results }).flatMap(({ rows }) => rows);
+  const rowsAt = (offset: number, results: readonly Activity[]) => transactionsOf({ offset, results }).flat();
   const shown = (records: readonly Activity[], offset = 0) =>
     rowsAt(offset, records).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
   /**
@@ -268,7 +268,7 @@ describe('rows of activity', () => {
       for (const size of [1, 2, 3, 5, 20]) {
         for (let offset = 0; offset < records.length; offset += size) {
           const page = records.slice(offset, offset + size);
-          const rows = rowsAt(offset, page, records.length);
+          const rows = rowsAt(offset, page);
           // Every record but a receive has its row. A receive has a row, or is joined with others whose sum it is.
           const isOther = ({ operation }: { readonly operation: Operation }) => operation !== 'receive';
           expect(rows.map(({ record }) => record).filter(isOther)).toEqual(page.filter(isOther));
@@ -284,61 +284,24 @@ describe('rows of activity', () => {
     }
     expect(Math.min(...['to itself', 'send', 'receive', 'mint', 'burn'].map((kind) => kinds.get(kind) ?? 0))).toBeGreaterThan(30);
   });
-});
 
-describe('rows of an address', () => {
-  const inTransaction = (tx_id: string, rune: string, ...[operation, amount, vout, address, to]: Parameters<typeof at>) => ({
-    ...at(operation, amount, vout, address, to),
-    rune: { id: rune } as Activity['rune'],
-    location: { tx_id, vout } as Activity['location'],
-  });
-  const shown = (records: readonly Activity[], offset = 0, total = records.length) =>
-    netRows({ offset, total, results: records }).map((group) =>
-      group.map(({ kind, sign, amount, toItself }) => `${kind} ${sign}${amount}${toItself === undefined ? '' : ` (${toItself})`}`),
-    );
-  const change = (tx: string, amount: string, vout: number) => [
-    inTransaction(tx, '1:1', 'send', amount, vout, 'alice', 'alice'),
-    inTransaction(tx, '1:1', 'receive', amount, vout, 'alice'),
-  ];
-  const records = [
-    // In this transaction, Alice pays two others, receives an amount, burns units, and keeps two amounts.
-    inTransaction('c', '1:1', 'burn', '0.25', 0, 'alice'),
-    inTransaction('c', '1:1', 'send', '3', 1, 'alice', 'bob'),
-    inTransaction('c', '1:2', 'send', '9', 1, 'alice', 'bob'),
-    ...change('c', '70', 2),
-    inTransaction('c', '1:1', 'send', '10.5', 3, 'alice', 'carol'),
-    ...change('c', '1.5', 4),
-    inTransaction('c', '1:1', 'receive', '1', 5, 'alice'),
-    // In this transaction, Alice pays one amount and keeps the rest.
-    inTransaction('b', '1:1', 'send', '30', 1, 'alice', 'bob'),
-    ...change('b', '4', 2),
-    // In this transaction, Alice only moves her own units.
-    ...change('a', '20', 1),
-    ...change('a', '14', 2),
-  ];
-
-  it('are added up by transaction and rune, without amounts that go to the address itself', () => {
-    expect(shown(records)).toEqual([
-      ['net −12.75 (71.50)', 'burn −0.25', 'send −3', 'send −10.5', 'receive +1'],
-      ['send −9'],
-      ['send −30 (4)'],
-      ['to itself 34'],
+  it('of an address have the sign of their change of its balance', () => {
+    const own = [
+      at('burn', '1', 0, 'alice'),
+      at('send', '1', 1, 'alice', 'bob'),
+      at('send', '2', 2, 'alice', 'alice'),
+      at('receive', '2', 2, 'alice'),
+      at('receive', '3', 3, 'alice'),
+      at('receive', '5', 4, 'alice'),
+      at('mint', '5', 4),
+    ];
+    expect(rowsAt(0, own).map((row) => `${row.kind} ${signOf(row)}${row.record.amount}`)).toEqual([
+      'burn −1',
+      'send −1',
+      'to itself 2',
+      'receive +3',
+      'mint +5',
     ]);
-    const even = [inTransaction('d', '1:1', 'send', '5', 1, 'alice', 'bob'), inTransaction('d', '1:1', 'receive', '5.0', 2, 'alice')];
-    expect(shown(even)).toEqual([['net 0.0', 'send −5', 'receive +5.0']]);
-    const minted = [inTransaction('d', '1:1', 'receive', '5', 1, 'alice'), inTransaction('d', '1:1', 'mint', '5', 1, 'alice')];
-    expect(shown(minted)).toEqual([['mint +5']]);
-    expect(shown([{ ...minted[0], operation: 'etching', amount: undefined } as unknown as Activity, ...minted.slice(0, 1)])).toEqual([
-      ['etching undefined'],
-      ['receive +5'],
-    ]);
-  });
-
-  it('are not added up if another page may have more of their transaction', () => {
-    const alone = [['burn −0.25'], ['send −3'], ['send −9'], ['to itself 70'], ['send −10.5'], ['to itself 1.5'], ['receive +1']];
-    expect(shown(records, 20, 20 + records.length).slice(0, 7)).toEqual(alone);
-    expect(shown(records, 20, 20 + records.length).slice(7)).toEqual([['send −30 (4)'], ['to itself 34']]);
-    expect(shown(records, 0, 50).slice(2)).toEqual([['send −30 (4)'], ['to itself 20'], ['to itself 14']]);
   });
 });
 
@@ -443,5 +406,30 @@ describe('the chart', () => {
     expect(ticks.at(-1)).toBe(top);
     expect(ticks.length).toBeLessThanOrEqual(8);
     expect(ticks.every(Number.isInteger)).toBe(true);
+  });
+});
+
+describe('the statistics of the start page', () => {
+  const rune = { id: '5:1', number: 1, name: '<b>', spaced_name: '<b>"&•X', records: 4, etching: 0, mint: 1, burn: 0, send: 0, receive: 3 };
+  const operations = { etching: 0, mint: 1, burn: 0, send: 0, receive: 3 };
+  const activity = [{ height: 5, blocks: 1, timestamp: 1_713_571_767, ...operations }];
+  const stats: Stats = { first: 5, last: 5, blocks: 1, transactions: 1, records: 4, operations, bucket: 1, activity, runes: [rune] };
+  const block = { height: 5, hash: HASH, timestamp: 1_713_571_767, records: 4, transactions: 1, operations };
+
+  it('shows names as text, and times in UTC', () => {
+    const html = overviewOf({ stats, latest: { tip: 5, blocks: [block] } });
+    expect(html).toContain(
+      '<a class="rune" href="./?rune=5:1">&lt;b&gt;&quot;&amp;•<wbr>X</a> <a href="./?block=5" title="Etched in block 5">',
+    );
+    expect(html).not.toContain('<b>');
+    expect(html).toContain('<time datetime="2024-04-20T00:09:27Z">2024-04-20 00:09:27 UTC</time>');
+    expect(html).toContain('<span title="1 mint, 3 receive">4</span>');
+    expect(html).toContain(
+      '<span data-operation="receive" style="width:75.00%"></span><span data-operation="mint" style="width:25.00%"></span>',
+    );
+  });
+
+  it('is empty without activity', () => {
+    expect(overviewOf({ stats: { ...stats, activity: [], runes: [] }, latest: { tip: null, blocks: [] } })).toBe('');
   });
 });

@@ -6,7 +6,7 @@ import { el } from './dom.ts';
 import { copyButton, outputLink, runeLink } from './parts.ts';
 import { byName, type Compare, sortable } from './sortable.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { addressActivityTable, BLOCK_WIDTH, blockCell, RUNE_AMOUNT } from './table.ts';
+import { activityTable, BLOCK_WIDTH, blockCell, RUNE_AMOUNT } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import type { ListWindow } from './transfers.ts';
 import type { SubjectView } from './views.ts';
@@ -34,7 +34,7 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
     activity: {
       path: `${path}/activity`,
       fetch: has.address_activity && ((window) => mirror.addressActivity(id, { ...window, signal })),
-      table: (shown) => addressActivityTable(shown as ListWindow<Activity>),
+      table: (shown) => activityTable(shown as ListWindow<Activity>, 'address'),
       empty: 'This mirror has no rune activity of this address.',
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
     },

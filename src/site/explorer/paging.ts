@@ -65,11 +65,11 @@ function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
  * `key`, which can then get the focus.
  */
 export const stepTo = (href: string, arrow: string, title: string, key?: string): HTMLElement =>
-  el('a', { href, class: 'step', 'data-step': key, 'aria-label': title, title }, arrow);
+  el('a', { href, class: 'chip', 'data-step': key, 'aria-label': title, title }, arrow);
 
 /** Creates a disabled arrow for a page that does not exist. */
 export const deadStep = (arrow: string, title?: string): HTMLElement =>
-  el('span', { class: 'step', 'aria-disabled': 'true', title }, arrow);
+  el('span', { class: 'chip', 'aria-disabled': 'true', title }, arrow);
 
 /**
  * Returns links to the same offset with other page sizes. Links can be opened in a new tab, unlike entries of a menu.
@@ -77,10 +77,10 @@ export const deadStep = (arrow: string, title?: string): HTMLElement =>
 function sizes(view: FoundView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;
   const each = settings.pageSizes.map((size) => {
-    if (size === limit) return el('span', { 'aria-current': 'true' }, groupDigits(size));
+    if (size === limit) return el('span', { class: 'chip', 'aria-current': 'true' }, groupDigits(size));
     const first = Math.floor(offset / size) * size;
     const href = searchOf({ ...view, limit: size === smallest ? undefined : size, offset: first });
-    return el('a', { href, 'aria-label': `${size} per page` }, groupDigits(size));
+    return el('a', { href, class: 'chip', 'aria-label': `${size} per page` }, groupDigits(size));
   });
   return el('span', { class: 'sizes' }, ...each, ' per page');
 }

@@ -100,12 +100,12 @@ export function apiSource(target: string, file = target, more?: HTMLElement): HT
   void isAnswered(target).then((isHere) => {
     if (isHere) return;
     const working = file === target ? [onlyFiles()] : requestTo(file, file);
-    source.replaceChildren(...working, ...(more === undefined ? [] : [more]));
+    source.replaceChildren(...[...working, more].filter((each) => each !== undefined));
   });
   return source;
 }
 
-function requestTo(target: string, file: string): Node[] {
+function requestTo(target: string, file: string): Child[] {
   const command = `curl '${new URL(target, BASE).href.replaceAll("'", '%27')}'`;
   return [
     el('code', { class: 'command' }, command),
@@ -114,11 +114,18 @@ function requestTo(target: string, file: string): Node[] {
   ];
 }
 
-/** Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. */
-export function copyButton(text: string, what: string): HTMLButtonElement {
+/**
+ * Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. Undefined if
+ * the browser has no clipboard: browsers have it on https and localhost, not at an http URL in a local network.
+ */
+export function copyButton(text: string, what: string): HTMLButtonElement | undefined {
+  if (navigator.clipboard === undefined) return undefined;
   const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy the ${what}`, title: `Copy the ${what}` }, copyIcon());
   button.addEventListener('click', async () => {
-    const isCopied = await copy(text);
+    const isCopied = await navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
     button.dataset['said'] = isCopied ? 'Copied' : 'Not copied';
     announce(isCopied ? `Copied the ${what}` : `This browser does not let the page copy the ${what}`);
     setTimeout(() => delete button.dataset['said'], 1600);
@@ -133,27 +140,6 @@ const copyIcon = (): SVGElement =>
     svg('rect', { x: '5.5', y: '5.5', width: '8', height: '8', rx: '1.5' }),
     svg('path', { d: 'M10.5 5.5V4A1.5 1.5 0 0 0 9 2.5H4A1.5 1.5 0 0 0 2.5 4v5A1.5 1.5 0 0 0 4 10.5h1.5' }),
   );
-
-async function copy(text: string): Promise<boolean> {
-  // Browsers offer the clipboard only on https and localhost, not on a mirror at an http URL in a local network.
-  if (navigator.clipboard !== undefined) {
-    try {
-      await navigator.clipboard.writeText(text);
-      return true;
-    } catch {
-      // The browser's settings refused the clipboard. The older command below may still be allowed.
-    }
-  }
-  const area = el('textarea', { class: 'unseen', 'aria-hidden': 'true', tabindex: '-1' });
-  area.value = text;
-  const focused = document.activeElement;
-  document.body.append(area);
-  area.select();
-  const isCopied = document.execCommand('copy');
-  area.remove();
-  if (focused instanceof HTMLElement) focused.focus();
-  return isCopied;
-}
 
 /** Announces a text to screen readers. */
 export function announce(text: string): void {

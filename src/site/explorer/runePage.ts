@@ -4,14 +4,13 @@ import { lettersOf } from '../../lists/searchFiles.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import type { Etching, Holder, HolderPage } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, relativeTime } from '../formatValues.ts';
-import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { addDecimals, percent, shareOf, unitsOf } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
 import { lastBlock, type MintNow, mintNow } from './mintState.ts';
 import { addressLink, blockLink, breakable, copyButton, facts, timeInFull, transactionLink } from './parts.ts';
-import { barOf, shareBar, shareCell } from './shares.ts';
+import { shareBar, shareCell } from './shares.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { runeActivityTable } from './table.ts';
+import { activityTable } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import type { ListedRecord, ListWindow } from './transfers.ts';
 import { unknownRune } from './unknownRune.ts';
@@ -42,7 +41,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     activity: {
       path: `${path}/activity`,
       fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
-      table: (shown) => runeActivityTable(shown as ListWindow<ListedRecord>),
+      table: (shown) => activityTable(shown as ListWindow<ListedRecord>, 'rune'),
       empty: `This mirror has no activity of this rune. It knows blocks ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
     },
@@ -74,8 +73,7 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
 }
 
 function headOf({ id, number, etching }: Known, name: string): Node[] {
-  const symbol =
-    etching === undefined || etching.symbol === '' ? undefined : el('bdi', { class: 'symbol', title: 'Symbol' }, etching.symbol);
+  const symbol = etching === undefined || etching.symbol === '' ? undefined : el('bdi', { class: 'sign', title: 'Symbol' }, etching.symbol);
   const location = etching?.location;
   const block = location?.block_height ?? (id === undefined ? undefined : Number(id.split(':')[0]));
   const head = el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, ...breakable(name)));
@@ -97,7 +95,7 @@ function termsOf({ etching }: Known, { manifest }: Source, largest: HolderPage |
     return [el('p', { class: 'note' }, 'This mirror has no etchings, so it does not know the supply and the terms of this rune.')];
   const mint = mintNow(etching, manifest);
   const heldBy = largest && el('p', {}, heldByText(largest, etching.supply.current));
-  return [el('div', { class: 'columns terms' }, supplyOf(etching, mint, heldBy), mintSection(etching, mint, manifest))];
+  return [el('div', { class: 'columns terms' }, supplySection(etching, mint, heldBy), mintSection(etching, mint, manifest))];
 }
 
 /** Describes the holders: number, share of the ten largest, and as of which block if this is not the highest one. */
@@ -109,68 +107,33 @@ function heldByText({ total, results, block_height }: HolderPage, supply: string
   return `Held by ${count(total, 'address', 'addresses')}${largest}${block}.`;
 }
 
-function supplyOf({ supply, divisibility }: Etching, mint: MintNow | undefined, heldBy: HTMLElement | undefined): HTMLElement {
+function supplySection({ supply, divisibility }: Etching, mint: MintNow | undefined, heldBy: HTMLElement | undefined): HTMLElement {
   const { current, premine, minted, burned } = supply;
   const units = (amount: string) => unitsOf(amount, divisibility);
   const created = minted === undefined ? undefined : units(premine) + units(minted);
-  const left = mint?.left === undefined ? undefined : mint.left * units(mint.amount);
-  const entries: readonly SupplyEntry[] = [
-    { name: 'Supply', amount: current },
-    { name: 'Premined', amount: premine, hue: 'etching' },
-    { name: 'Minted', amount: minted, hue: 'mint' },
-    { name: 'Burned', amount: burned, hue: 'burn' },
-    { name: mint?.isOver ? 'Never minted' : 'Left to mint', amount: left ? shiftDecimals(left, divisibility) : undefined, hue: 'left' },
-  ];
-  const known = entries.flatMap(({ amount, ...entry }) =>
-    amount === undefined ? [] : [{ ...entry, amount: shiftDecimals(units(amount), divisibility) }],
-  );
-  const rows = known.map(({ name, amount, hue }) => {
-    const share =
-      created === undefined || hue === undefined || hue === 'left' ? undefined : shareOf(String(units(amount)), String(created));
-    return el(
-      'tr',
-      { role: 'row' },
-      el(
-        'th',
-        { role: 'rowheader', scope: 'row' },
-        hue && created !== undefined ? el('span', { class: 'operation', 'data-operation': hue }, name) : name,
-      ),
-      el('td', { role: 'cell', class: 'amount' }, amountOf(amount)),
-      el(
-        'td',
-        { role: 'cell', class: 'amount quiet', title: 'Of what was premined and minted' },
-        share === undefined ? undefined : percent(share),
-      ),
+  const left = mint?.left === undefined ? undefined : shiftDecimals(mint.left * units(mint.amount), divisibility);
+  /** Shows an amount, and its share of what was premined and minted. */
+  const part = (amount: string | undefined) => {
+    const share = amount === undefined || created === undefined ? undefined : shareOf(String(units(amount)), String(created));
+    return (
+      amount && el('span', {}, groupDigits(amount), ' ', share === undefined ? undefined : el('span', { class: 'quiet' }, percent(share)))
     );
-  });
-  const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
-  // Full width of a bar: all units that were created or can still be minted. The table below has the same numbers.
-  const bar = (...hues: readonly string[]) => {
-    const shares = known.map(
-      ({ amount, hue = '' }) => [hue, shareOf(String(units(amount)), String((created ?? 0n) + (left ?? 0n))) ?? 0] as const,
-    );
-    return barOf(shares.filter(([hue, share]) => hues.includes(hue) && share > 0));
   };
+  const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
     el('h2', { id: 'supply-title' }, 'Supply'),
-    created === undefined ? undefined : el('div', { class: 'supply' }, bar('etching', 'mint', 'left'), bar('burn')),
-    el(
-      'table',
-      { role: 'table', class: 'sums', style: alignmentOf(known.map(({ amount }) => amount)) },
-      el('tbody', { role: 'rowgroup' }, ...rows),
-    ),
+    facts([
+      ['Current', current && el('strong', {}, groupDigits(current))],
+      ['Premined', part(premine)],
+      ['Minted', part(minted)],
+      ['Burned', part(burned)],
+      [mint?.isOver ? 'Never minted' : 'Left to mint', left === undefined || /^[0.]+$/.test(left) ? undefined : groupDigits(left)],
+    ]),
     created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
     heldBy,
   );
-}
-
-/** Row of the table of a supply. `hue` is its colour in the bar, and undefined for the sum. */
-interface SupplyEntry {
-  readonly name: string;
-  readonly amount: string | undefined;
-  readonly hue?: string;
 }
 
 function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip }: Source['manifest']): HTMLElement {
@@ -181,7 +144,7 @@ function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip }: So
   const highest = tip?.height ?? 0;
   return section(
     el('p', { class: 'state', 'data-open': String(isOpen) }, text),
-    share === undefined ? undefined : progressOf(share),
+    share === undefined ? undefined : el('p', {}, `${percent(share)} minted`, shareBar(share)),
     facts([
       ['Mints so far', mints === undefined ? undefined : groupDigits(mints)],
       ['Mints left', left === undefined ? undefined : groupDigits(left)],
@@ -199,17 +162,6 @@ function heightOf(height: bigint | string, highest: number): Node | string {
   if (typeof height === 'string') return height;
   if (height <= highest) return blockLink(Number(height));
   return `${groupDigits(height)}, ${relativeTime((Number(height) - highest) * 600, 0).replace(/^in /, 'in about ')}`;
-}
-
-function progressOf(share: number): HTMLElement {
-  const value = percent(share);
-  const bar = el(
-    'div',
-    { class: 'progress', role: 'progressbar', 'aria-label': 'Mints of the cap', 'aria-valuetext': value },
-    shareBar(share),
-  );
-  bar.setAttribute('aria-valuenow', (Math.min(share, 1) * 100).toFixed(2));
-  return el('div', { class: 'minted' }, bar, el('span', {}, `${value} minted`));
 }
 
 function holdersTable(holders: readonly Holder[], offset: number, supply: string | undefined): HTMLElement {

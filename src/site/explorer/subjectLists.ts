@@ -48,7 +48,6 @@ const NAMES: Readonly<Record<SubjectList, string>> = {
   balances: 'Balances',
   outputs: 'Outputs',
   newest: 'Newest',
-  open: 'Open mints',
   active: 'Most active',
   day: 'Active in 144 blocks',
   week: 'Active in 1,008 blocks',

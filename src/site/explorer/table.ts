@@ -8,27 +8,18 @@ import { addressLink, blockLink, linkTo, outputLink, runeLink, timeOf, transacti
 import { nameCell } from './runeCells.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
-import { type ActivityRow, type AddressRow, type ListedRecord, type ListWindow, netRows, transactionsOf } from './transfers.ts';
+import { type ActivityRow, type ListedRecord, type ListWindow, signOf, transactionsOf } from './transfers.ts';
 import { listOf } from './views.ts';
 
 type Row = ActivityRow<ListedRecord>;
 
-/** Widths of columns that several tables have. */
-const OPERATION_WIDTH = '6.5rem';
+/** Width of a column that several tables have. */
 export const BLOCK_WIDTH = '11rem';
-const TRANSACTION_WIDTH = 'clamp(9.5rem, 16vw, 14rem)';
 
-const OPERATION: Column<Row> = { name: 'Operation', width: OPERATION_WIDTH, cell: ({ kind }) => [operationOf(kind, kind)] };
-const AMOUNT: Column<Row> = { name: 'Amount', amount: ({ record }) => record.amount };
-const ADDRESSES: Column<Row> = { name: 'From and to', least: '18rem', cell: addressesOf };
-const transactionCell = ({ record }: Row): Child[] => [transactionLink(record.location.tx_id)];
-
-const operationOf = (kind: Row['kind'], text: string): HTMLElement => el('span', { class: 'operation', 'data-operation': kind }, text);
-
+/** Shows a block and its time. The rune that the protocol itself etched has no time. */
 export const blockCell = ({ location }: { readonly location: Pick<Activity['location'], 'block_height' | 'timestamp'> }): Child[] => [
   blockLink(location.block_height),
-  ' ',
-  el('span', { class: 'quiet' }, timeOf(location.timestamp)),
+  ...(location.timestamp === 0 ? [] : [' ', el('span', { class: 'quiet' }, timeOf(location.timestamp))]),
 ];
 
 export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balance: string }>[] = [
@@ -37,62 +28,28 @@ export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balanc
   { name: 'Balance', amount: ({ balance }) => balance },
 ];
 
-const RECORD_COLUMNS: readonly Column<ActivityRow<Activity>>[] = [
-  OPERATION,
-  { name: 'Rune', width: 'clamp(13rem, 20vw, 17rem)', cell: ({ record }) => nameCell(record.rune) },
-  AMOUNT,
-  ADDRESSES,
-  { name: 'Output', width: '4.5rem', cell: ({ location }) => outputOf(location) },
-];
-
-/** Renders records in the API's order. Groups records of a block by transaction. */
-export function activityTable(list: ListWindow<Activity>, kind: 'block' | 'transaction'): HTMLElement {
-  const groups = transactionsOf(list).map(({ rows }) => rows);
-  const headOf = kind === 'block' ? transactionRow : undefined;
-  return tableOf('records activity', 'Activity, the last first', RECORD_COLUMNS, groups, { headOf });
+/**
+ * Renders records in the API's order, by transaction. `of` is what the list belongs to. In the list of an address,
+ * amounts have the sign of their change of the balance.
+ */
+export function activityTable(list: ListWindow<ListedRecord>, of: 'block' | 'transaction' | 'rune' | 'address'): HTMLElement {
+  const isAddress = of === 'address';
+  const columns: readonly Column<Row>[] = [
+    { name: 'Operation', width: '6.5rem', cell: ({ kind }) => [el('span', { class: 'operation', 'data-operation': kind }, kind)] },
+    {
+      name: 'Rune',
+      width: 'clamp(13rem, 20vw, 17rem)',
+      cell: ({ record: { rune } }: Row) => (rune === undefined ? [] : nameCell(rune)),
+    },
+    { name: 'Amount', amount: ({ record }: Row) => record.amount, ...(isAddress ? { sign: signOf } : {}) },
+    isAddress ? { name: 'From or to', least: '11rem', cell: otherSideOf } : { name: 'From and to', least: '18rem', cell: addressesOf },
+    { name: 'Output', width: '4.5rem', cell: ({ location }: Row) => outputOf(location) },
+  ];
+  // A rune's list does not repeat the rune.
+  const shown = columns.filter(({ name }) => of !== 'rune' || name !== 'Rune');
+  const headOf = of === 'transaction' ? undefined : (row: Row) => transactionRow(row, of === 'block', shown.length);
+  return tableOf('records activity', 'Activity, the last first', shown, transactionsOf(list), { headOf });
 }
-
-const RUNE_COLUMNS: readonly Column<Row>[] = [
-  OPERATION,
-  AMOUNT,
-  ADDRESSES,
-  { name: 'Transaction', width: TRANSACTION_WIDTH, cell: transactionCell },
-  { name: 'Block', width: BLOCK_WIDTH, cell: ({ record }) => blockCell(record) },
-];
-
-type NetRow = AddressRow<ListedRecord>;
-
-const IN_OR_OUT: Partial<Record<NetRow['kind'], string>> = { receive: 'in', send: 'out' };
-/** Operation whose colour a net amount gets, by the sign of the amount. */
-const HUE_OF_NET = { '+': 'receive', '−': 'send', '': 'to itself' } as const;
-
-/** Shows a cell only in the first of the rows for one rune of one transaction. */
-const once =
-  (cell: (row: Row) => readonly Child[]) =>
-  ({ row }: NetRow, index: number): readonly Child[] =>
-    index === 0 ? cell(row) : [];
-
-/** Columns for the activity of one address: sends and receives are named `out` and `in`, and amounts have a sign. */
-const ADDRESS_COLUMNS: readonly Column<NetRow>[] = [
-  {
-    name: 'Operation',
-    width: OPERATION_WIDTH,
-    cell: ({ kind, sign }) => [operationOf(kind === 'net' ? HUE_OF_NET[sign] : kind, IN_OR_OUT[kind] ?? kind)],
-  },
-  { name: 'Rune', least: '10rem', cell: once(({ record: { rune } }) => (rune === undefined ? [] : [runeLink(rune)])) },
-  { name: 'Amount', amount: ({ amount }) => amount, sign: ({ sign }) => sign },
-  { name: 'From or to', least: '11rem', cell: otherSideCell },
-  { name: 'Transaction', width: TRANSACTION_WIDTH, cell: once(transactionCell) },
-  { name: 'Block', width: BLOCK_WIDTH, cell: once(({ record }) => blockCell(record)) },
-];
-
-/** Renders records of a rune, newest first. */
-export const runeActivityTable = (list: ListWindow<ListedRecord>): HTMLElement =>
-  tableOf('records activity-list', 'Activity, the newest first', RUNE_COLUMNS, [transactionsOf(list).flatMap(({ rows }) => rows)]);
-
-/** Renders records of an address, newest first. */
-export const addressActivityTable = (list: ListWindow<Activity>): HTMLElement =>
-  tableOf('records activity-list nets', 'Activity, the newest first', ADDRESS_COLUMNS, netRows(list));
 
 /** Operations in the order in which a transaction applies them. Omits etchings, which have no amount. */
 const SUMMED: readonly (readonly [operation: Operation, name: string])[] = [
@@ -113,11 +70,17 @@ export function totalsTable(records: readonly Activity[]): HTMLElement {
   return tableOf('records totals', 'Totals of this transaction', columns, [totals], { caption: 'Totals' });
 }
 
-function transactionRow({ record: { location } }: ActivityRow<Activity>): HTMLElement {
+/** Renders the row above the records of a transaction. In the list of a block, all transactions have the same block. */
+function transactionRow({ record: { location } }: Row, isInBlock: boolean, columns: number): HTMLElement {
   const { tx_id, tx_index } = location;
-  const place = el('span', { class: 'quiet', title: 'Place in the block' }, `#${groupDigits(tx_index)}`);
-  const content = el('div', {}, transactionLink(tx_id), ' ', place);
-  const cell = el('th', { role: 'rowheader', scope: 'rowgroup', colspan: String(RECORD_COLUMNS.length) }, content);
+  const place = isInBlock
+    ? [el('span', { class: 'quiet', title: 'Place in the block' }, `#${groupDigits(tx_index)}`)]
+    : blockCell({ location });
+  const cell = el(
+    'th',
+    { role: 'rowheader', scope: 'rowgroup', colspan: columns },
+    el('div', {}, transactionLink(tx_id), el('span', {}, ...place)),
+  );
   return el('tr', { role: 'row', class: 'transaction' }, cell);
 }
 
@@ -127,21 +90,10 @@ function addressesOf({ kind, from, to }: Row): Child[] {
   return [...(from === undefined ? [] : [addressOf(from, 'address')]), ...(to === undefined ? [] : [receiverOf(receiver)])];
 }
 
-/**
- * Shows the receiver of a row of an address, and the amount that goes to the address itself. Records of a receive do not
- * name the sender, but those of its transaction do.
- */
-function otherSideCell({ kind, row: { record, to }, toItself }: NetRow): Child[] {
-  const transaction = linkTo(listOf('transaction', record.location.tx_id), 'where from');
-  const sides: Child[] =
-    kind === 'send'
-      ? [receiverOf(addressOf(to, "receiver's address"))]
-      : kind === 'receive'
-        ? [el('span', { class: 'to' }, '←', transaction)]
-        : [];
-  return toItself === undefined
-    ? sides
-    : [...sides, el('div', { class: 'quiet' }, operationOf('to itself', `${groupDigits(toItself)} to itself`))];
+/** Shows the receiver of a row of an address. Records of a receive do not name the sender, but those of its transaction do. */
+function otherSideOf({ kind, record, to }: Row): Child[] {
+  if (kind === 'send') return [receiverOf(addressOf(to, "receiver's address"))];
+  return kind === 'receive' ? [el('span', { class: 'to' }, '←', linkTo(listOf('transaction', record.location.tx_id), 'where from'))] : [];
 }
 
 const receiverOf = (receiver: Child): Child =>

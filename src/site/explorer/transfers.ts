@@ -1,11 +1,10 @@
 /**
  * Rows of a list of activity. Within a transaction, a send and its receive are one row, and so are a mint and its
- * receive. The rows of an address are added up by transaction and rune. Needs no browser.
+ * receive. Needs no browser.
  */
 
-import { groupBy, runsOf } from '../../groupBy.ts';
+import { runsOf } from '../../groupBy.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
-import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { decimalsOf, unitsOf } from './amountMath.ts';
 
@@ -28,24 +27,13 @@ export interface ActivityRow<T extends ListedRecord> {
 export interface ListWindow<T extends ListedRecord> {
   /** Number of records of the list before `results`. */
   readonly offset: number;
-  readonly total: number;
   readonly results: readonly T[];
 }
 
-/** Rows of a transaction. `isWhole` is false if records on another page may belong to this transaction. */
-interface TransactionRows<T extends ListedRecord> {
-  readonly rows: readonly ActivityRow<T>[];
-  readonly isWhole: boolean;
-}
-
 /** Joins the records of each transaction in a window to rows, in the order of the records. */
-export function transactionsOf<T extends ListedRecord>({ offset, total, results }: ListWindow<T>): TransactionRows<T>[] {
+export function transactionsOf<T extends ListedRecord>({ offset, results }: ListWindow<T>): ActivityRow<T>[][] {
   const transactions = runsOf(results, (one, next) => one.location.tx_id !== next.location.tx_id);
-  return transactions.map((records, i) => {
-    const isCutBefore = i === 0 && offset > 0;
-    const isCutAfter = i === transactions.length - 1 && offset + results.length < total;
-    return { rows: rowsOf(records, isCutBefore), isWhole: !isCutBefore && !isCutAfter };
-  });
+  return transactions.map((records, i) => rowsOf(records, i === 0 && offset > 0));
 }
 
 /**
@@ -93,47 +81,6 @@ function rowsOf<T extends ListedRecord>(records: readonly T[], isCutBefore: bool
   });
 }
 
-/** Row of the list of an address. `net` is the sum of several rows, which follow it. */
-export interface AddressRow<T extends ListedRecord> {
-  readonly row: ActivityRow<T>;
-  readonly kind: ActivityRow<T>['kind'] | 'net';
-  readonly amount: string | undefined;
-  /** How the amount changes the balance. Empty if it does not. */
-  readonly sign: '+' | '−' | '';
-  /** Amount that the transaction also sends from the address to itself. */
-  readonly toItself?: string;
-}
-
-const signOf = ({ kind, to }: ActivityRow<ListedRecord>): AddressRow<ListedRecord>['sign'] =>
+/** Returns how the amount of a row in the list of an address changes its balance. Empty if it does not. */
+export const signOf = ({ kind, to }: ActivityRow<ListedRecord>): '+' | '−' | '' =>
   kind === 'receive' || (kind === 'mint' && to !== undefined) ? '+' : kind === 'send' || kind === 'burn' ? '−' : '';
-
-/**
- * Adds up the rows of an address. Returns a group for each rune of a transaction: one row, or the net amount and the
- * rows that it sums. The first row also has the sum of the amounts that go to the address itself (`toItself`). Does not
- * add up the rows of a transaction if another page may have more of them.
- */
-export function netRows<T extends ListedRecord>(list: ListWindow<T>): AddressRow<T>[][] {
-  return transactionsOf(list).flatMap(({ rows, isWhole }) => {
-    if (!isWhole) return rows.map((row) => netOf([row]));
-    const byRune = groupBy<ActivityRow<T>, unknown>(rows, (row) => (row.record.amount === undefined ? row : row.record.rune?.id));
-    return [...byRune.values()].map(netOf);
-  });
-}
-
-/** Adds up the rows of a rune. */
-function netOf<T extends ListedRecord>(rows: readonly ActivityRow<T>[]): AddressRow<T>[] {
-  const decimals = decimalsOf(rows.map(({ record }) => record.amount));
-  const sum = (some: readonly AddressRow<T>[]) =>
-    some.reduce((units, { amount = '0', sign }) => units + unitsOf(amount, decimals) * (sign === '−' ? -1n : 1n), 0n);
-  const all = rows.map((row): AddressRow<T> => ({ row, kind: row.kind, amount: row.record.amount, sign: signOf(row) }));
-  const own = all.filter(({ kind }) => kind === 'to itself');
-  const others = all.filter(({ kind }) => kind !== 'to itself');
-  const toItself = own.length === 0 ? undefined : shiftDecimals(sum(own), decimals);
-  const [first] = others;
-  if (first === undefined) return own.slice(0, 1).map((row) => ({ ...row, amount: toItself }));
-  const marked = toItself === undefined ? {} : { toItself };
-  if (others.length === 1) return [{ ...first, ...marked }];
-  const net = sum(others);
-  const sign = net === 0n ? '' : net < 0n ? '−' : '+';
-  return [{ row: first.row, kind: 'net', amount: shiftDecimals(net < 0n ? -net : net, decimals), sign, ...marked }, ...others];
-}

@@ -27,12 +27,12 @@ export interface SubjectView {
   readonly offset: number;
 }
 
-export type SubjectList = 'activity' | 'holders' | 'balances' | 'outputs' | 'newest' | 'open' | 'active' | 'day' | 'week';
+export type SubjectList = 'activity' | 'holders' | 'balances' | 'outputs' | 'newest' | 'active' | 'day' | 'week';
 export const SUBJECT_LISTS: Readonly<Record<SubjectView['kind'], readonly SubjectList[]>> = {
   rune: ['activity', 'holders'],
   address: ['balances', 'outputs', 'activity'],
   output: [],
-  runes: ['newest', 'open', 'active', 'day', 'week'],
+  runes: ['newest', 'active', 'day', 'week'],
 };
 
 export type FoundView = ListView | SubjectView;
