@@ -83,6 +83,9 @@ export const status = objectOf('Status of the mirror.', {
   server_version: z.string().describe('Name and version of the program that made the mirror.'),
   status: z.literal('ready').describe('Always `ready`.'),
   block_height: count.describe('Height of the highest block that the mirror has.'),
+  block_time: count
+    .nullable()
+    .describe('Time of this block, in seconds since 1970 (UTC). Null if the block has no activity: no record says its time then.'),
 });
 
 /** A file of digests, `runes/v1/digests/840000.json` (output/digests.ts). */

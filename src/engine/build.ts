@@ -21,7 +21,7 @@ import { findKnownInState } from '../input/checkConsistency.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
 import { checkInput, type Loaded, readInput } from '../input/loadInput.ts';
 import { publishedLimits } from '../limits.ts';
-import { ownFiles, startPage } from '../output/filesOfManifest.ts';
+import { filesOfStatistics, ownFiles } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { claimOutput, digestOf, inspectOutput, releaseOutput } from '../output/outputFolder.ts';
 import { ChangedRowsError } from '../rows/publishRows.ts';
@@ -176,13 +176,13 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
 
 /** True if the output has all files that follow from the manifest. False if it lacks statistics, or has damaged ones. */
 function hasOwnFiles(out: string, manifest: Manifest): boolean {
-  let landing: OwnFile;
+  let pages: readonly OwnFile[];
   try {
-    landing = startPage(manifest, (path) => readRegularFile(join(out, path)));
+    pages = filesOfStatistics(manifest, (path) => readRegularFile(join(out, path)));
   } catch {
     return false;
   }
-  return [landing, ...ownFiles(manifest, siteAssets())].every(([path, content]) => hasBytes(join(out, path), content));
+  return [...pages, ...ownFiles(manifest, siteAssets())].every(([path, content]) => hasBytes(join(out, path), content));
 }
 
 /**

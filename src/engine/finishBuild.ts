@@ -11,7 +11,7 @@ import { writeChanges } from '../lists/changes.sql.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { writeSearchFiles } from '../lists/searchFiles.sql.ts';
 import { writeDigests } from '../output/digests.ts';
-import { ownFiles, startPage } from '../output/filesOfManifest.ts';
+import { filesOfStatistics, ownFiles } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { digestOf, finishOutput } from '../output/outputFolder.ts';
 import { lastNoteTime, noteTime, withNote } from '../output/signingKeys.ts';
@@ -86,8 +86,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
     const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
     throwIfChanged(loaded);
-    const landing = startPage(manifest, (path) => readRegularFile(join(out, path)));
-    for (const [path, content] of [landing, ...ownFiles(manifest, siteAssets())]) {
+    const ofStatistics = filesOfStatistics(manifest, (path) => readRegularFile(join(out, path)));
+    for (const [path, content] of [...ofStatistics, ...ownFiles(manifest, siteAssets())]) {
       // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never
       // describes lost pages.
       if (path === MANIFEST_PATH) await syncPages(options, log);

@@ -1,4 +1,4 @@
-/** Files of a build that follow from the manifest and the program: site, API description, error page, status. */
+/** Files of a build that follow from the manifest, the statistics and the program: site, API description, error page, status. */
 import type { Manifest } from '../contract/schemas.ts';
 import type { LatestBlocks, Stats } from '../contract/statsSchemas.ts';
 import { NOT_FOUND_PATH, OPENAPI_PATH } from '../pages/fileKinds.ts';
@@ -13,20 +13,31 @@ import { serverVersion } from '../version.ts';
 import { manifestFile } from './manifest.ts';
 
 /**
- * Returns the path and content of the start page, which also has statistics. `read` returns the content of a file of the
- * build by its path. Throws its error, or a SyntaxError if the file is damaged.
+ * Returns the paths and contents of the start page and the status, which need statistics, too. `read` returns the content of
+ * a file of the build by its path. Throws its error, or a SyntaxError if the file is damaged. The status has no time of the
+ * build, so that equal input gives equal bytes. Only its records tell when the highest block was mined.
  */
-export function startPage(manifest: Manifest, read: (path: string) => Buffer): OwnFile {
+export function filesOfStatistics(manifest: Manifest, read: (path: string) => Buffer): OwnFile[] {
   const stats = JSON.parse(read(STATS_PATH).toString()) as Stats;
   const latest = JSON.parse(read(LATEST_PATH).toString()) as LatestBlocks;
-  return [LANDING_PATH, Buffer.from(explorerPage(manifest, { stats, latest }))];
+  const height = manifest.tip?.height ?? 0;
+  const [newest] = latest.blocks;
+  const status = {
+    server_version: serverVersion(manifest.version),
+    status: 'ready',
+    block_height: height,
+    block_time: newest?.height === height ? newest.timestamp : null,
+  };
+  return [
+    [LANDING_PATH, Buffer.from(explorerPage(manifest, { stats, latest }))],
+    [STATUS_PATH, Buffer.from(JSON.stringify(status))],
+  ];
 }
 
 /**
  * Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last.
  */
 export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
-  const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: manifest.tip?.height ?? 0 };
   return [
     ...assets,
     ['docs/index.html', Buffer.from(apiDocsPage(manifest))],
@@ -34,7 +45,6 @@ export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFil
     // Static hosts send these files for unknown paths.
     [NOT_FOUND_PATH, Buffer.from(notFoundPage(manifest))],
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
-    [STATUS_PATH, Buffer.from(JSON.stringify(status))],
     manifestFile(manifest),
   ];
 }

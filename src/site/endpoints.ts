@@ -191,11 +191,11 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
     {
       path: '/runes/v1/',
       id: 'getStatus',
-      summary: 'Status and highest block',
+      summary: 'Status, and height and time of the highest block',
       description: 'Also at `/runes/v1`, `/runes/` and `/runes`; on plain file hosts at `/runes/v1/index.json`.',
       tag: 'Mirror',
       schema: 'Status',
-      content: { example: { server_version: serverVersion(version), status: 'ready', block_height: tip } },
+      content: { example: { server_version: serverVersion(version), status: 'ready', block_height: tip, block_time: 1713571767 } },
     },
     {
       path: '/runes/v1/manifest.json',

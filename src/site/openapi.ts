@@ -22,7 +22,7 @@ import { type Endpoint, endpointsOf, type Json, parametersOf, type Subject } fro
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history, and says when to raise it. */
-export const API_VERSION = '1.6.0';
+export const API_VERSION = '1.7.0';
 
 /** Returns the document as an object for JSON.stringify. Equal manifests give the same keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {

@@ -19,7 +19,7 @@ import { type KeptBlocks, listTransactions } from '../input/checkConsistency.ts'
 import { writeChanges } from '../lists/changes.sql.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { writeSearchFiles } from '../lists/searchFiles.sql.ts';
-import { startPage } from '../output/filesOfManifest.ts';
+import { filesOfStatistics } from '../output/filesOfManifest.ts';
 import { manifestOf } from '../output/manifest.ts';
 import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { writeStats } from '../output/stats/statsFiles.ts';
@@ -78,8 +78,8 @@ export async function rebuild(
 
   await writeStats(site.dialect, state, changes.replaced, own, store);
   const statistics = new Map(await statsDocuments(site.dialect, manifest.site_url, state, store));
-  const landing = startPage(manifest, (path) => statistics.get(path) ?? Buffer.alloc(0));
-  for (const [path, content] of [...statistics, landing]) own.file(path, content);
+  const pages = filesOfStatistics(manifest, (path) => statistics.get(path) ?? Buffer.alloc(0));
+  for (const [path, content] of [...statistics, ...pages]) own.file(path, content);
   await writeSearchFiles(root, { before: undefined, now: etchings, changed }, state.runeCounts, own, store);
   const read = { kept: records, blocks: heights, sources, ends: files.blocks };
   const bounds = { ...limits, changesBlocks: files.bounds.most_blocks, changesEntries: files.bounds.most_entries };

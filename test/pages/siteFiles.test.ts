@@ -62,6 +62,7 @@ describe('every kind of file of a build', () => {
     const verified = [
       ...ownFiles(MANIFEST, siteAssets()).map(([path]) => path),
       LANDING_PATH,
+      STATUS_PATH,
       STATS_PATH,
       LATEST_PATH,
       FEED_PATH,
