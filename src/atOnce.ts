@@ -6,8 +6,8 @@ export class AtOnce {
   readonly #waiting: (() => void)[] = [];
 
   constructor(
-    /** Maximum number of tasks at the same time. A lower value does not stop running tasks. */
-    public most: number,
+    /** Maximum number of tasks at the same time. */
+    private readonly most: number,
     /** Name of the limit whose value is `most`. Each task that must wait counts as a crossing of it (limits.ts). */
     private readonly limit?: LimitName,
   ) {}

@@ -174,7 +174,8 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   return manifest;
 }
 
-/** True if the output has all files that follow from the manifest. False if it lacks statistics, or has damaged ones. */
+/** True if the output has all files that follow from the manifest. False if the statistics that they show are
+ * damaged or lacking. */
 function hasOwnFiles(out: string, manifest: Manifest): boolean {
   let pages: readonly OwnFile[];
   try {
@@ -182,7 +183,7 @@ function hasOwnFiles(out: string, manifest: Manifest): boolean {
   } catch {
     return false;
   }
-  return [...pages, ...ownFiles(manifest, siteAssets())].every(([path, content]) => hasBytes(join(out, path), content));
+  return [...siteAssets(), ...pages, ...ownFiles(manifest)].every(([path, content]) => hasBytes(join(out, path), content));
 }
 
 /**

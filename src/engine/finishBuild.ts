@@ -87,7 +87,8 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
     throwIfChanged(loaded);
     const ofStatistics = filesOfStatistics(manifest, (path) => readRegularFile(join(out, path)));
-    for (const [path, content] of [...ofStatistics, ...ownFiles(manifest, siteAssets())]) {
+    // Pages come after the scripts and styles that they need.
+    for (const [path, content] of [...siteAssets(), ...ofStatistics, ...ownFiles(manifest)]) {
       // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never
       // describes lost pages.
       if (path === MANIFEST_PATH) await syncPages(options, log);

@@ -14,7 +14,7 @@ import { manifestFile } from './manifest.ts';
 
 /**
  * Returns the paths and contents of the start page and the status, which need statistics, too. `read` returns the content of
- * a file of the build by its path. Throws its error, or a SyntaxError if the file is damaged. The status has no time of the
+ * a file of the build by its path. Throws an Error if the file is damaged or missing. The status has no time of the
  * build, so that equal input gives equal bytes. Only its records tell when the highest block was mined.
  */
 export function filesOfStatistics(manifest: Manifest, read: (path: string) => Buffer): OwnFile[] {
@@ -37,9 +37,8 @@ export function filesOfStatistics(manifest: Manifest, read: (path: string) => Bu
 /**
  * Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last.
  */
-export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
+export function ownFiles(manifest: Manifest): OwnFile[] {
   return [
-    ...assets,
     ['docs/index.html', Buffer.from(apiDocsPage(manifest))],
     [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
     // Static hosts send these files for unknown paths.

@@ -1,4 +1,4 @@
-/** Names and temporary files in the folder `pulled`, and errors of its disk. */
+/** Names, temporary files and network of the folder `pulled`, and errors of its disk and its ledger. */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDiskFull } from '../duckdb/duckdbErrors.ts';

@@ -114,8 +114,9 @@ async function pullFromNode(
         else await follow({ folder, runBuild, signal }, node, pull, log, progress);
         return result;
       } catch (error) {
-        const isLost = isFirst && error instanceof DamagedStateError && hasAllRows(folder, NETWORKS[(await node.chain()).network]);
-        if (!isLost) throw error;
+        if (!isFirst || !(error instanceof DamagedStateError)) throw error;
+        const chain = await node.chain().catch(() => undefined);
+        if (chain === undefined || !hasAllRows(folder, NETWORKS[chain.network])) throw error;
         log.notice(`${error.message}; the ledger is made again from the rows`);
         removeState(join(folder, STATE_FOLDER));
       } finally {

@@ -199,6 +199,10 @@ async function restOf(
   const old: string[] = [];
   for (const file of stale.filter(({ first, last }) => ranges.some((range) => range.first <= last && first <= range.last))) {
     const path = join(out, pathOf(file));
+    const kept = await store.number(
+      `SELECT count(*) AS number FROM range(${file.first}, ${file.last + 1}) r(block_height) WHERE NOT ${isAffected} AND ${isDue}`,
+    );
+    if (kept === 0) continue;
     const stamp = await stampOf(path);
     if (stamp?.sha256 !== file.sha256) throw new ChangedRowsError(`${path} was changed since the last build`);
     old.push(path);

@@ -57,7 +57,7 @@ export async function verify(
   await checkNote(manifest, keys, findings);
   const site = siteOf(manifest);
   const own = new ComparingSink(root, findings);
-  for (const [path, content] of ownFiles(manifest, siteAssets())) own.file(path, content);
+  for (const [path, content] of [...siteAssets(), ...ownFiles(manifest)]) own.file(path, content);
   const blocks = readBlocks(root, manifest, own, findings);
   const archive = orFinding(findings, () => StoredArchive.find(root));
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);

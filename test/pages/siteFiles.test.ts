@@ -60,7 +60,7 @@ describe('every kind of file of a build', () => {
 
   it('is verified by its path or by its folder', () => {
     const verified = [
-      ...ownFiles(MANIFEST, siteAssets()).map(([path]) => path),
+      ...[...siteAssets(), ...ownFiles(MANIFEST)].map(([path]) => path),
       LANDING_PATH,
       STATUS_PATH,
       STATS_PATH,

@@ -12,7 +12,7 @@ import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { LineFile } from '../../disk/lineFile.ts';
 import { syncFile } from '../../disk/sync.ts';
-import { InputError } from '../../errors.ts';
+import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type WorkLimits } from '../../limits.ts';
 import { addressOf } from '../../runes/address.ts';
 import { outpointBytes } from '../../runes/bytes.ts';
@@ -26,6 +26,9 @@ import { COINS_AT_ONCE } from './nodeAnswers.ts';
 
 /** Maximum number of differences that a message lists. */
 const SHOWN = 5;
+
+/** Maximum number of attempts to ask for the same outputs while the node names another tip, but has no new block. */
+const MOST_ATTEMPTS = 5;
 
 /** Outputs to compare: a random sample, or all. */
 export type Check = 'sample' | 'all';
@@ -89,7 +92,7 @@ interface Checking {
 
 /**
  * Asks the node for all chosen outputs that are still unspent in the ledger, and removes their file. Throws an InputError
- * that lists the outputs that differ.
+ * that lists the outputs that differ, and a BuildError if the node's answers have another tip than its chain.
  */
 export async function checkOutputs(checking: Checking, node: BitcoinNode, log: Log, progress: Progress): Promise<void> {
   const path = join(checking.folder, STATE_FOLDER, UNCHECKED_FILE);
@@ -120,7 +123,7 @@ export async function checkOutputs(checking: Checking, node: BitcoinNode, log: L
 /** Checks some outputs. Returns how many of them are still unspent in the ledger. */
 async function checkGroup(group: readonly ClaimedOutput[], checking: Checking, node: BitcoinNode): Promise<number> {
   const { folder, ledger, network, signal, catchUp } = checking;
-  for (;;) {
+  for (let attempt = 1; ; attempt += 1) {
     signal.throwIfAborted();
     const { hash } = ledger;
     const unspent = group.filter(({ name }) => ledger.output(outpointBytes(name), 0) !== undefined);
@@ -139,6 +142,11 @@ async function checkGroup(group: readonly ClaimedOutput[], checking: Checking, n
     }
     // The node has a new block, or the ledger has one that the node replaced.
     await catchUp();
+    if (ledger.hash !== hash) attempt = 0;
+    else if (attempt === MOST_ATTEMPTS)
+      throw new BuildError(`${node.name} answered ${attempt} times with outputs of another block than its last one, ${hash}`, [
+        'Check whether several nodes answer at this address, then run the same command again: it continues from here.',
+      ]);
   }
 }
 

@@ -69,6 +69,8 @@ export class BitcoinNode {
   /** URL of the server without a trailing slash. */
   readonly #base: string;
   readonly #atOnce: AtOnce;
+  /** What `#sayOnce` said since the last answer of the node. */
+  #said: 'refused' | 'starting' | undefined;
   readonly #parser: BlockParser;
   /** Blocks from the block server. The node lacks these blocks, and the outputs that they spend. */
   readonly #foreign = new WeakSet<Block>();
@@ -84,7 +86,9 @@ export class BitcoinNode {
       ...options,
       rate: 0,
       onRetry: (why) =>
-        onNotice(`${why}; ${why.includes('ECONNREFUSED') ? 'does bitcoind run, with -server, on this port? Trying' : 'trying'} again`),
+        why.includes('ECONNREFUSED')
+          ? this.#sayOnce('refused', `${why}; does bitcoind run, with -server, on this port? Trying again`)
+          : onNotice(`${why}; trying again`),
     });
   }
 
@@ -257,21 +261,27 @@ export class BitcoinNode {
     return answer;
   }
 
+  /** Says why the node does not answer yet. Says it once, until the node has answered. */
+  #sayOnce(why: 'refused' | 'starting', message: string): void {
+    if (this.#said !== why) this.#options.onNotice(message);
+    this.#said = why;
+  }
+
   /**
    * Runs `step` until it succeeds. The number of retries after a PassingError is limited. Waits without limit while the
    * node is starting. `what` names the request in messages.
    */
   #persist<T>(what: string, step: () => Promise<T>): Promise<T> {
-    const { onNotice, pauseMs, signal } = this.#options;
-    let isWaiting = false;
+    const { pauseMs, signal } = this.#options;
     return this.#client.persist(`${what} of ${this.name}`, async () => {
       for (;;) {
         try {
-          return await step();
+          const result = await step();
+          this.#said = undefined;
+          return result;
         } catch (error) {
           if (!(error instanceof WarmingUpError)) throw error;
-          if (!isWaiting) onNotice(`${this.name} is starting (${quoted(error.message)}); waiting for it`);
-          isWaiting = true;
+          this.#sayOnce('starting', `${this.name} is starting (${quoted(error.message)}); waiting for it`);
           await sleep(pauseMs * WARM_UP_PAUSES, undefined, { signal });
         }
       }
@@ -321,7 +331,7 @@ export class BitcoinNode {
     return new PrunedError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
       'Give a server that has it with --block-source: it need not be trusted.',
       'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
-      'Or pull newer rows of a mirror, which the node then continues.',
+      'Or pull newer rows of a mirror into another folder (--to), which the node then continues.',
     ]);
   }
 }

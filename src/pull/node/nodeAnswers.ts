@@ -28,8 +28,11 @@ export interface Coins {
 /** Maximum number of outpoints in a request of `rest/getutxos`. Bitcoin Core refuses more. */
 export const COINS_AT_ONCE = 15;
 
-/** Largest answer of `rest/getutxos`, in bytes. It has each script in several forms, of up to four characters a byte. */
-export const LARGEST_COINS = COINS_AT_ONCE * (1000 + 12 * LONGEST_SCRIPT);
+/**
+ * Largest answer of `rest/getutxos`, in bytes. It has each script in several forms. The longest name of an opcode, which is
+ * one byte of a script, has 22 characters.
+ */
+export const LARGEST_COINS = COINS_AT_ONCE * (1000 + 32 * LONGEST_SCRIPT);
 
 const script = z
   .hex()

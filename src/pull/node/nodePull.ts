@@ -70,9 +70,9 @@ export class NodePull {
   }
 
   /**
-   * Opens the ledger of the folder. Makes a lost one again from the rows in the folder, if it has all of them, otherwise
-   * an empty one. Throws an InputError if the ledger does not match the node, the wanted blocks or the pulled files, and
-   * a DamagedStateError if it is damaged.
+   * Opens the ledger of the folder. Makes a lost one again from the rows in the folder; without settled rows, an
+   * empty one. Throws an InputError if the ledger does not match the node, the wanted blocks or the pulled files, or if the
+   * rows begin too late for a ledger, and a DamagedStateError if it is damaged.
    */
   static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
     const { folder, limits, confirmations, check = 'sample' } = options;
@@ -128,7 +128,7 @@ export class NodePull {
       if (this.ledger.height !== this.#tip)
         throw new BuildError(
           `the last block of ${this.node.name} is not the last pulled block any more, so it cannot be asked for outputs`,
-          ['Run the pull again, without an end of --blocks.'],
+          ['Run the pull again when the node has this block again, and without an end of --blocks.'],
         );
     };
     await checkOutputs({ folder, network, ledger, concurrency, signal, catchUp }, this.node, this.log, progress);

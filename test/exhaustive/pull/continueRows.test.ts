@@ -154,6 +154,21 @@ describe('a pull from a node that continues rows', () => {
     expect(Number(figures?.['asked']) + Number(figures?.['spent'])).toBe(9);
   });
 
+  it('ends if outputs are always of another block than the tip, and continues later', async () => {
+    node.onCall = () => {
+      if (node.calls.at(-1)!.includes('getutxos')) node.setTip(LENGTH);
+      else if (node.calls.at(-1)!.includes('chaininfo')) node.setTip(LENGTH - 1);
+    };
+    node.replace(CHAIN);
+    node.setTip(LENGTH - 1);
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/answered 5 times with outputs of another block/)]);
+    node.onCall = undefined;
+    node.setTip(CHAIN.length - 1);
+    await pull(to);
+    expect(await pulledRows(to)).toEqual(rowsOf(CHAIN));
+  });
+
   it('ends if the node has a new block that is not wanted, and asks later', async () => {
     node.onCall = () => {
       if (node.calls.at(-1)!.includes('getutxos')) node.replace(CHAIN);

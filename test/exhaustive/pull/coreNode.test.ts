@@ -251,9 +251,12 @@ describe('a node', () => {
     await fake.close();
     notices = [];
     expect((await errorOf(node.chain())).message).toMatch(/^the chain of Bitcoin Core \S+ failed: connect ECONNREFUSED .*; tried 4 times$/);
+    await errorOf(node.readBlock(LAST.hash));
     // The first request may use a connection that the node has closed.
-    expect(notices.at(-1)).toMatch(/ECONNREFUSED .*; does bitcoind run, with -server, on this port\? Trying again$/);
-    expect(notices.length).toBe(3);
+    expect(notices.slice(-1)).toEqual([
+      expect.stringMatching(/ECONNREFUSED .*; does bitcoind run, with -server, on this port\? Trying again$/),
+    ]);
+    expect(notices.length).toBeLessThanOrEqual(2);
   });
 
   it('gets no more requests immediately after an abort, and requests leave no listener behind', async () => {
