@@ -16,12 +16,12 @@ const ALL_BLOCKS = `${LISTS}, and all blocks since the first rune`;
  * to have the part.
  */
 const PARTS = {
-  etchings: ['etchings', 'a runes table in their input'],
+  etchings: ['etchings', 'a complete runes table in their input'],
   rune_activity: ['activity by rune', LISTS],
   address_activity: ['activity by address', LISTS],
   holders: ['holders of runes', ALL_BLOCKS],
   balances: ['balances of addresses', ALL_BLOCKS],
-  outputs: ['unspent outputs', `${ALL_BLOCKS} from a node`],
+  outputs: ['unspent outputs', `${ALL_BLOCKS}, read from a node`],
 } as const;
 export type FurtherPart = keyof typeof PARTS;
 

@@ -39,11 +39,17 @@ export interface Endpoint {
   readonly refused?: Readonly<Record<string, string>>;
 }
 
+/** True if the answer is a list, which has a window. */
+export const isList = ({ schema }: Endpoint): boolean => schema.endsWith('List');
+
 /** Returns the names of an endpoint's parameters: those of its path, and for a list `offset` and `limit`. */
-export function parametersOf({ path, schema }: Endpoint, { operationPages }: BuiltSite): string[] {
-  const names = [...path.matchAll(/(?<=\{)\w+(?=\})/g)].map(([name]) => name);
-  const isList = schema.endsWith('List');
-  return [...names, ...(isList ? ['offset', 'limit'] : []), ...(operationPages && names.includes('block') ? ['operation_type'] : [])];
+export function parametersOf(endpoint: Endpoint, { operationPages }: BuiltSite): string[] {
+  const names = [...endpoint.path.matchAll(/(?<=\{)\w+(?=\})/g)].map(([name]) => name);
+  return [
+    ...names,
+    ...(isList(endpoint) ? ['offset', 'limit'] : []),
+    ...(operationPages && names.includes('block') ? ['operation_type'] : []),
+  ];
 }
 
 export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {

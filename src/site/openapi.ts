@@ -18,7 +18,7 @@ import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '.
 import { absentPart } from '../pages/optionalEndpoints.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER } from '../serve/http/errorBodies.ts';
 import { ALLOWED_METHODS, API_HEADERS, cachingHeaders } from '../serve/http/headers.ts';
-import { type Endpoint, endpointsOf, type Json, parametersOf, type Subject } from './endpoints.ts';
+import { type Endpoint, endpointsOf, isList, type Json, parametersOf, type Subject } from './endpoints.ts';
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history, and says when to raise it. */
@@ -77,7 +77,8 @@ limit is ${defaultLimit(site)}, the maximum ${maximumLimit(site)}. An offset pas
 **Other parts of the former API** (etchings, holders, balances, outputs, activity by rune and by address): \`lists\` in the manifest names the parts
 that this mirror has. Other parts get 501, which says nothing about the rune or address.
 
-**Paths**: \`/runes/...\` without \`v1\` is the same as \`/runes/v1/...\`. Unknown parameters are ignored. Give each parameter once.
+**Paths**: \`/runes/...\` without \`v1\` is the same as \`/runes/v1/...\`, except for paths that end in \`.json\`.
+Unknown parameters are ignored. Give each parameter once.
 **Methods**: \`GET\`, \`HEAD\` (the same without a body) and \`OPTIONS\` (CORS preflight, 204). No API key is needed.
 
 **Caching**: answers have a strong \`ETag\`, and \`If-None-Match\` gets a 304. Revalidate every time, because a reorganisation replaces blocks.
@@ -238,7 +239,7 @@ function operationOf(endpoint: Endpoint, site: BuiltSite): Json {
     ...(parameters.length > 0 ? { parameters: parameters.map((name) => reference('parameters', name)) } : {}),
     responses: {
       200: {
-        description: refused !== undefined && missing === undefined ? 'The window. An unknown id has `total: 0`.' : `${summary}.`,
+        description: isList(endpoint) ? 'The window. An unknown id has `total: 0`.' : `${summary}.`,
         headers: withHeaders(...CACHED, ...(isActivity ? ['CDN-Cache-Control'] : [])),
         content: json(schema, content),
       },

@@ -127,13 +127,13 @@ describe('a mirror that lacks a part', () => {
   const files = { open: () => Promise.reject(new Error('a file was opened')), ...NO_ARCHIVE };
 
   it.each([
-    ['etchings', 'etchings', 'a runes table in their input'],
-    ['etchings/-?limit=0', 'etchings', 'a runes table in their input'],
+    ['etchings', 'etchings', 'a complete runes table in their input'],
+    ['etchings/-?limit=0', 'etchings', 'a complete runes table in their input'],
     ['etchings/5/activity/', 'activity by rune', 'layout archive or --lists'],
     ['etchings/5/holders/x', 'holders of runes', 'layout archive or --lists, and all blocks since the first rune'],
     ['addresses//activity', 'activity by address', 'layout archive or --lists'],
     ['addresses/x/balances?offset=-1', 'balances of addresses', 'layout archive or --lists, and all blocks since the first rune'],
-    ['outputs/x', 'unspent outputs', 'layout archive or --lists, and all blocks since the first rune from a node'],
+    ['outputs/x', 'unspent outputs', 'layout archive or --lists, and all blocks since the first rune, read from a node'],
   ])('answers %s with 501 and the missing flag, whatever is wrong with the request', async (path, what, needs) => {
     const message = `this mirror does not have ${what}; it has: activity by transaction and block. Builds have ${what} with ${needs}`;
     expect(await respond(`/runes/v1/${path}`, BARE, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });

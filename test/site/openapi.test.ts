@@ -37,7 +37,7 @@ interface Content {
 interface Operation {
   readonly operationId: string;
   readonly parameters?: readonly { readonly $ref: string }[];
-  readonly responses: Readonly<Record<string, { readonly content?: Content; readonly $ref?: string }>>;
+  readonly responses: Readonly<Record<string, { readonly description?: string; readonly content?: Content; readonly $ref?: string }>>;
 }
 type Judge = 'schema' | 'request map';
 interface Document {
@@ -184,6 +184,14 @@ describe('openapi.json', () => {
       (document.schemas as { Location: { properties: { tx_id: { pattern: string } } } }).Location.properties.tx_id.pattern;
     expect([hash({ schemas }), hash(documentOf().components)]).toEqual(['^[0-9a-f]{64}$', '^0x[0-9a-f]{64}$']);
     expect(openapiText(manifestOf())).toBe(openapiText(manifestOf()));
+  });
+
+  it('describes exactly the answers with `limit` and `offset` as windows', () => {
+    const operations = Object.values(documentOf().paths).map(({ get }) => get);
+    const isWindow = ({ responses }: Operation) => responses['200']?.description?.startsWith('The window') === true;
+    const hasOffset = ({ parameters = [] }: Operation) => parameters.some(({ $ref }) => $ref.endsWith('/offset'));
+    expect(operations.filter(isWindow).length).toBeGreaterThan(5);
+    expect(operations.filter(isWindow)).toEqual(operations.filter(hasOffset));
   });
 
   it('has its version in the history', () => {

@@ -13,6 +13,20 @@ const SECTIONS: Readonly<Record<FurtherPart, string>> = {
   outputs: 'unspent-outputs',
 };
 
+/** Sections about the files of every mirror, by the schema of the answer. */
+const FILES = 'files.md#statistics-the-feed-and-the-search';
+const SECTIONS_OF_FILES: Readonly<Record<string, string>> = {
+  Manifest: 'files.md#files',
+  Digests: 'trust.md#somebody-elses-mirror',
+  ChangesIndex: '#files-of-changes',
+  Changes: '#files-of-changes',
+  LatestBlocks: FILES,
+  Feed: FILES,
+  Stats: FILES,
+  StatsOfHundred: FILES,
+  SearchFile: FILES,
+};
+
 /** Any mirror: the table does not depend on it. */
 const SITE: BuiltSite = {
   layout: 'files',
@@ -35,8 +49,9 @@ const marked = (text: string): string => text.replace(/--\w+|\barchive\b/g, '`$&
 export function withEndpoints(document: string): string {
   if (!TABLE.test(document)) throw new Error('the document has no table of endpoints');
   const endpoints = endpointsOf({ site: SITE, tip: SITE.tip, version: '0', rows: undefined });
-  const rows = endpoints.map(({ path, summary, part }) => {
-    const answer = part === undefined ? summary : `[${summary}](#${SECTIONS[part]})`;
+  const rows = endpoints.map(({ path, summary, part, schema }) => {
+    const section = part === undefined ? SECTIONS_OF_FILES[schema] : `#${SECTIONS[part]}`;
+    const answer = section === undefined ? summary : `[${summary}](${section})`;
     return `| \`${path.replace('/runes/v1', '')}\` | ${answer} | ${part === undefined ? 'all' : `with ${marked(neededBy(part))}`} |\n`;
   });
   return document.replace(TABLE, () => `${HEAD}${rows.join('')}`);

@@ -152,7 +152,7 @@ describe('etchings', () => {
     expect(manifest).not.toHaveProperty('lists');
     expect(existsSync(join(out, 'archive'))).toBe(false);
     const message =
-      'this mirror does not have etchings; it has: activity by transaction and block. Builds have etchings with a runes table in their input';
+      'this mirror does not have etchings; it has: activity by transaction and block. Builds have etchings with a complete runes table in their input';
     expect(await get('etchings/OLD')).toEqual({ status: 501, body: { statusCode: 501, error: 'Not Implemented', message } });
   });
 });
