@@ -42,7 +42,7 @@ export function activityChart(stats: Stats): string {
   const links = columns.map((column, i) => {
     // The Tab key stops only at the last column. Arrow keys lead to the others.
     const tab = i === columns.length - 1 ? '' : ' tabindex="-1"';
-    return `<a href="./?block=${column.first}" aria-label="${describe(column, stats)}"${tab}></a>`;
+    return `<a href="?block=${column.first}" aria-label="${describe(column, stats)}"${tab}></a>`;
   });
   return `<div class="plot">
 <svg class="drawing" aria-hidden="true">${ticks.join('')}
@@ -69,7 +69,10 @@ function bars(columns: readonly Column[], y: (value: number) => number): string[
   });
 }
 
-/** Chooses columns whose heights label the axis, as far as they have room on a phone: the ends, then breaks, then others. */
+/**
+ * Chooses columns whose heights label the axis, as far as they have room on a phone: the ends, then breaks, then others. A label is below the middle of its column. At the
+ * ends of the chart, it begins or ends with the column if it is wider than the column.
+ */
 function labelled(columns: readonly Column[]): { readonly i: number; readonly anchor: 'start' | 'middle' | 'end' }[] {
   const last = columns.length - 1;
   const wanted = [
@@ -83,7 +86,8 @@ function labelled(columns: readonly Column[]): { readonly i: number; readonly an
   const taken: (readonly [from: number, to: number])[] = [];
   return wanted.flatMap((i) => {
     const length = groupDigits(columns[i]?.first ?? 0).length * DIGIT;
-    const anchor = i === last && last > 0 ? 'end' : i === 0 ? 'start' : 'middle';
+    const isWide = NARROW / columns.length > length;
+    const anchor = isWide ? 'middle' : i === last ? 'end' : i === 0 ? 'start' : 'middle';
     const end = { start: length, middle: ((i + 0.5) / columns.length) * NARROW + length / 2, end: NARROW }[anchor];
     const [from, to] = [end - length - 8, end + 8];
     if (taken.some((each) => from < each[1] && to > each[0])) return [];
@@ -97,5 +101,5 @@ function describe({ first, last, blocks, entry, total }: Column, { bucket }: Sta
   const heights = first === last ? `Block ${groupDigits(first)}` : `Blocks ${groupDigits(first)} to ${groupDigits(last)}`;
   const part = blocks < bucket ? `, ${groupDigits(blocks)} of ${groupDigits(bucket)}` : '';
   const operations = OPERATIONS.filter((name) => entry[name] > 0).map((name) => `${groupDigits(entry[name])} ${name}`);
-  return `${heights}${part}, ${utc(entry.timestamp).slice(0, 10)}: ${count(total, 'record')} (${operations.join(', ')})`;
+  return `${heights}${part}, ${utc(entry.timestamp).split(' ')[0]}: ${count(total, 'record')} (${operations.join(', ')})`;
 }

@@ -40,7 +40,8 @@ export function columnsOf({ activity, bucket, first, last }: Pick<Stats, 'activi
 export function linear(most: number): { readonly top: number; readonly ticks: readonly number[] } {
   const least = Math.max(most, 1) / 4;
   const power = 10 ** Math.floor(Math.log10(least));
-  const step = Math.max(1, power * ([1, 2, 2.5, 5, 10].find((each) => each * power >= least) ?? 10));
+  // A tick is a number of records, so 2.5 is no step.
+  const step = Math.max(1, power * ([1, 2, 2.5, 5, 10].find((each) => each * power >= least && (each !== 2.5 || power >= 10)) ?? 10));
   const steps = Math.ceil(most / step) || 1;
   return { top: steps * step, ticks: Array.from({ length: steps + 1 }, (_, i) => i * step) };
 }

@@ -27,7 +27,8 @@ export function overviewOf({ stats, latest }: Statistics): string {
   );
   const unit = stats.bucket === 1 ? 'a block with activity' : `${groupDigits(stats.bucket)} blocks`;
   const blocks = latest.blocks.slice(0, SHOWN_BLOCKS).map(({ height, timestamp, records, transactions, operations }) => {
-    const time = `<time datetime="${isoTime(timestamp)}">${utc(timestamp)}</time>`;
+    const iso = isoTime(timestamp);
+    const time = iso === '' ? utc(timestamp) : `<time datetime="${iso}">${utc(timestamp)}</time>`;
     return [blockLink(height), time, `<span title="${byOperation(operations)}">${groupDigits(records)}</span>`, groupDigits(transactions)];
   });
   const shown = stats.runes.slice(0, SHOWN_RUNES);
@@ -47,14 +48,14 @@ ${table('Newest blocks', ['Block', 'Time'], ['Records', 'Transactions'], blocks)
 <section id="runes" aria-labelledby="runes-title">
 <h2 id="runes-title">Most active runes</h2>
 ${table('Most active runes', ['Rune'], ['Records'], runes)}
-<p class="scripted"><a href="./?runes">All runes</a></p>
+<p class="scripted"><a href="?runes">All runes</a></p>
 </section>
 </div>
 `;
 }
 
 const blockLink = (height: number, text = groupDigits(height), title = ''): string =>
-  `<a href="./?block=${height}"${title === '' ? '' : ` title="${title}"`}>${text}</a>`;
+  `<a href="?block=${height}"${title === '' ? '' : ` title="${title}"`}>${text}</a>`;
 
 const byOperation = (counts: Stats['operations']): string =>
   OPERATIONS.filter((name) => counts[name] > 0)
@@ -86,5 +87,5 @@ function runeWithBar(rune: RuneStats, most: number, { first, last }: Stats): str
   const id = isInMirror ? blockLink(Number(block), code, `Etched in block ${groupDigits(block)}`) : code;
   const name = escaped(rune.spaced_name).replaceAll('•', '•<wbr>');
   const bar = `<span class="bar-of" aria-hidden="true" title="${byOperation(rune)}">${parts.join('')}</span>`;
-  return `<a class="rune" href="./${escaped(searchOf(viewOfRune(rune)))}">${name}</a> ${id}${bar}`;
+  return `<a class="rune" href="${escaped(searchOf(viewOfRune(rune)))}">${name}</a> ${id}${bar}`;
 }

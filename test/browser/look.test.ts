@@ -80,9 +80,9 @@ describe('the overview', () => {
       runes: { spaced_name: string; records: number }[];
     };
     expect(await page.$$eval('.plot a', (all) => all.map((one) => one.getAttribute('href')))).toEqual(
-      stats.activity.map(({ height }) => `./?block=${height}`),
+      stats.activity.map(({ height }) => `?block=${height}`),
     );
-    expect(await page.getAttribute('.plot a[href="./?block=2000007"]', 'aria-label')).toContain(': 437 records (');
+    expect(await page.getAttribute('.plot a[href="?block=2000007"]', 'aria-label')).toContain(': 437 records (');
     const [busiest] = await page.$$eval('#runes tbody tr', (all) =>
       all.map((row) => [row.querySelector('.rune')?.textContent, row.lastElementChild?.textContent]),
     );

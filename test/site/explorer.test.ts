@@ -383,8 +383,8 @@ describe('the chart', () => {
     expect(html).toContain('<path data-operation="receive" d="M0.46 210.00v-133.33h0.08v133.33zM1.46 210.00v-133.33h0.08v133.33z"/>');
     expect(html).toContain('<path data-operation="mint" d="M0.46 76.67v-66.67h0.08v66.67z"/>');
     expect([...html.matchAll(/<a href="([^"]*)" aria-label="([^"]*)"( tabindex="-1")?>/g)].map(([, ...parts]) => parts)).toEqual([
-      ['./?block=10', 'Blocks 10 to 19, 1970-01-01: 3 records (1 mint, 2 receive)', ' tabindex="-1"'],
-      ['./?block=20', 'Blocks 20 to 25, 6 of 10, 1970-01-01: 2 records (2 receive)', undefined],
+      ['?block=10', 'Blocks 10 to 19, 1970-01-01: 3 records (1 mint, 2 receive)', ' tabindex="-1"'],
+      ['?block=20', 'Blocks 20 to 25, 6 of 10, 1970-01-01: 2 records (2 receive)', undefined],
     ]);
   });
 
@@ -396,11 +396,13 @@ describe('the chart', () => {
       Number(x),
     ]);
     expect(labels.length).toBe(Math.min(length, 3));
-    expect(labels.at(length === 1 ? 0 : 1)).toEqual(['start', '2,000,000', 0]);
-    if (length > 1) expect(labels[0]).toEqual(['end', `2,000,${String(length - 1).padStart(3, '0')}`, 100]);
+    // A label of a column that is wider than the label is below the middle of the column, where the bar is.
+    const [start, end, half] = length > 3 ? ['start', 'end', 0] : ['middle', 'middle', 50 / length];
+    expect(labels.at(length === 1 ? 0 : 1)).toEqual([start, '2,000,000', expect.closeTo(half, 2)]);
+    expect(labels[0]).toEqual([end, `2,000,${String(length - 1).padStart(3, '0')}`, expect.closeTo(100 - half, 2)]);
   });
 
-  it.each([0, 1, 3, 7, 99, 100, 1234, 500_001])('has a scale for %s', (most) => {
+  it.each([0, 1, 3, 7, 9, 10, 25, 99, 100, 1234, 500_001])('has a scale for %s', (most) => {
     const { top, ticks } = linear(most);
     expect(top).toBeGreaterThanOrEqual(most);
     expect(ticks.at(-1)).toBe(top);
@@ -419,7 +421,7 @@ describe('the statistics of the start page', () => {
   it('shows names as text, and times in UTC', () => {
     const html = overviewOf({ stats, latest: { tip: 5, blocks: [block] } });
     expect(html).toContain(
-      '<a class="rune" href="./?rune=5:1">&lt;b&gt;&quot;&amp;•<wbr>X</a> <a href="./?block=5" title="Etched in block 5">',
+      '<a class="rune" href="?rune=5:1">&lt;b&gt;&quot;&amp;•<wbr>X</a> <a href="?block=5" title="Etched in block 5">',
     );
     expect(html).not.toContain('<b>');
     expect(html).toContain('<time datetime="2024-04-20T00:09:27Z">2024-04-20 00:09:27 UTC</time>');
@@ -427,6 +429,15 @@ describe('the statistics of the start page', () => {
     expect(html).toContain(
       '<span data-operation="receive" style="width:75.00%"></span><span data-operation="mint" style="width:25.00%"></span>',
     );
+  });
+
+  it('shows times above the range of dates as numbers', () => {
+    const timestamp = Number.MAX_SAFE_INTEGER;
+    const late = { ...stats, activity: activity.map((entry) => ({ ...entry, timestamp })) };
+    const html = overviewOf({ stats: late, latest: { tip: 5, blocks: [{ ...block, timestamp }] } });
+    expect(html).toContain('<td>9007199254740991</td>');
+    expect(html).toContain('Block 5, 9007199254740991: 4 records');
+    expect(html).not.toContain('<time');
   });
 
   it('is empty without activity', () => {
