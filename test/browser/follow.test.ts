@@ -10,7 +10,7 @@ import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { settled } from './explorer.ts';
 import { etchedRunes } from './runeMirror.ts';
-import { closeBrowser, type OpenPage, openPage, revisit } from './support.ts';
+import { closeBrowser, type OpenPage, openPage, quiet, revisit } from './support.ts';
 
 const RUNE = { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' };
 const folder = temporaryFolder();
@@ -76,6 +76,33 @@ it('new blocks appear in each view without a reload, are announced, and do not d
   await used.page.clock.runFor(31_000);
   await used.page.waitForSelector('.activity a:text("900,003")');
   expect([overview, latest, rune, used].flatMap(({ problems }) => problems)).toEqual([]);
+});
+
+it('while the host sends an old start page, a view is renewed once, and the overview follows later', async () => {
+  await buildTo(900_004);
+  const { page, problems, requested } = await openAt('?rune=840000:3&list=activity');
+  const old = (await host.send('GET', '/')).body;
+  expect(old).toContain('900,004');
+  const isStartPage = ({ pathname }: URL) => pathname === '/';
+  await page.route(isStartPage, (route) => route.fulfill({ body: old, contentType: 'text/html' }));
+  await buildTo(900_005);
+  await page.clock.runFor(31_000);
+  await page.waitForSelector('.activity a:text("900,005")');
+  await quiet(page);
+  const before = requested.length;
+  for (let i = 0; i < 3; i += 1) {
+    await page.clock.runFor(31_000);
+    await quiet(page);
+  }
+  const paths = requested.slice(before).map((url) => new URL(url).pathname);
+  expect([...new Set(paths)].sort()).toEqual(['/', '/runes/v1/manifest.json']);
+  const newest = () => page.textContent('#newest tbody a >> nth=0');
+  expect(await newest()).toBe('900,004');
+  await page.unroute(isStartPage);
+  await page.clock.runFor(31_000);
+  await quiet(page);
+  expect(await newest()).toBe('900,005');
+  expect(problems).toEqual([]);
 });
 
 it('the suggested names of runes follow the mirror, also after a reorganisation', async () => {

@@ -126,6 +126,9 @@ describe('the overview', () => {
       expect(await focused()).toMatch(new RegExp(`^Block ${block}, .*: [0-9,]+ records? \\(`));
     }
     expect(await page.locator('.plot a[tabindex="0"]').count()).toBe(1);
+    // With another key, an arrow key belongs to the browser.
+    await page.keyboard.press('Control+ArrowRight');
+    expect(await focused()).toMatch(/^Block 2,000,001,/);
     await page.keyboard.press('Shift+Tab');
     expect(await focused()).not.toMatch(/^Block/);
     await page.keyboard.press('Tab');
@@ -136,6 +139,10 @@ describe('the overview', () => {
     await phone.page.locator('.plot').scrollIntoViewIfNeeded();
     const plot = (await phone.page.locator('.drawing').boundingBox()) ?? box;
     await phone.page.touchscreen.tap(plot.x + 10, plot.y + 100);
+    // The first tap only shows the text of the column, and a tap on the text opens the block.
+    await phone.page.waitForFunction(() => document.activeElement?.getAttribute('aria-label')?.startsWith('Block 840,000,') === true);
+    expect(new URL(phone.page.url()).search).toBe('');
+    await phone.page.touchscreen.tap(plot.x + plot.width - 30, plot.y);
     await phone.page.waitForSelector('h1:text("Block 840,000")');
     expect([...problems, ...phone.problems]).toEqual([]);
   });

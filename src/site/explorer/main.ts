@@ -12,7 +12,7 @@ import { completeOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
-import { fetchBlockStats, fetchList, fetchRecentStats, fetchStats, findByLetters, forgetSearchFiles, mirror } from './requestMirror.ts';
+import { fetchBlockStats, fetchList, fetchRecentStats, fetchStats, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import { type FoundView, LATEST, type ListView, runesWith, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
 
@@ -72,7 +72,6 @@ const nodesOf = (view: FoundView, signal: AbortSignal): Promise<readonly Node[]>
  * not have.
  */
 async function refresh(): Promise<boolean> {
-  forgetSearchFiles();
   const view = viewOf(location.search);
   if (view.kind === 'problem' || (view.kind !== 'overview' && view.offset > 0)) return true;
   const focused = document.querySelector<HTMLElement>(view.kind === 'overview' ? '#overview :focus' : '#view :focus');

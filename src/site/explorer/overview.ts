@@ -16,22 +16,43 @@ export async function completeOverview(): Promise<void> {
 }
 
 /**
- * Fetches the page again, and shows its overview. Resolves to false if the page that the host sends does not have the
+ * Fetches the page again. Resolves to its overview, or to undefined if the page that the host sends does not have the
  * data of this `state`. Rejects if it cannot be fetched.
  */
-export async function renewOverview(state: string): Promise<boolean> {
+export async function fetchOverview(state: string): Promise<HTMLElement | undefined> {
   const response = await fetch(location.pathname, { cache: 'no-cache' });
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('overview');
-  if (fresh?.dataset['state'] !== state) return false;
+  return fresh?.dataset['state'] === state ? fresh : undefined;
+}
+
+/** Replaces the overview. */
+export async function showOverview(fresh: HTMLElement): Promise<void> {
   overview.replaceChildren(...fresh.childNodes);
   isComplete = false;
   if (!overview.hidden) await completeOverview();
-  return true;
 }
+
+const columnOf = ({ target }: Event): HTMLElement | null => (target instanceof HTMLElement ? target.closest<HTMLElement>('.plot a') : null);
+
+// On a touch screen, columns may be narrower than a finger. So the first tap on a column only shows its text, and a tap
+// on the text opens the block. The tap itself moves the focus, so the focus is looked at before.
+let unread: HTMLElement | null = null;
+overview.addEventListener('pointerdown', (event) => {
+  const column = columnOf(event);
+  unread = event.pointerType === 'touch' && document.activeElement !== column ? column : null;
+});
+overview.addEventListener('click', (event) => {
+  const column = unread;
+  unread = null;
+  if (column === null || columnOf(event) !== column) return;
+  event.preventDefault();
+  column.focus({ preventScroll: true });
+});
 
 // In the chart, arrow keys move the focus from column to column.
 overview.addEventListener('keydown', (event) => {
-  const link = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('.plot a') : null;
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
+  const link = columnOf(event);
   const links = [...(link?.parentElement?.querySelectorAll('a') ?? [])];
   const at = link === null ? -1 : links.findIndex((one) => one.isSameNode(link));
   const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: links.length - 1 }[event.key];
