@@ -358,10 +358,21 @@ it('the example of docs/client.md finds parents and heights on an Esplora server
   const newest = newestOutput();
   const parent = paying([newest.outpoint], taproot(1));
   const child = paying([`${parent.txid}:0`, `${'ab'.repeat(32)}:0`], taproot(7));
-  const pool = [parent, child];
+  // Transactions of strangers to the same address: of many inputs, of a parent that cannot be read, and one that cannot
+  // be read itself.
+  const ids = Array.from({ length: 1200 }, (_, i) => `${String(i).padStart(64, '0')}:0`);
+  const strange = [ids, [`${'cd'.repeat(32)}:0`], [`${'ab'.repeat(32)}:7`]].map((inputs) => paying(inputs, taproot(7)));
+  const [wide, orphan, hidden] = strange.map(({ txid }) => txid);
+  const pool = [parent, child, ...strange];
   let tipHash = chain.hash;
+  let requests = 0;
   const esplora = createServer(({ url = '' }, response) => {
+    requests += 1;
     const [, , kind, id = '', what] = url.split('/');
+    if (id === 'cd'.repeat(32) || (id === hidden && what === 'hex')) {
+      response.writeHead(429).end('slow down');
+      return;
+    }
     const transactionOf = (txid: string) => {
       const inputs = pool.find((one) => one.txid === txid)?.inputs;
       const vin = inputs?.map((outpoint) => ({ txid: outpoint.slice(0, 64), prevout: { scriptpubkey: '' } }));
@@ -370,7 +381,7 @@ it('the example of docs/client.md finds parents and heights on an Esplora server
     };
     if (kind === 'block-height') response.end(Number(id) === chain.tip ? tipHash : '');
     else if (what === 'hex') response.end(pool.flatMap((one) => (one.txid === id ? hexOf(one) : [])).join());
-    else response.end(JSON.stringify(kind === 'address' ? [transactionOf(child.txid)] : transactionOf(id)));
+    else response.end(JSON.stringify(kind === 'address' ? [...strange, child].map(({ txid }) => transactionOf(txid)) : transactionOf(id)));
   });
   const host = await startServer(out);
   try {
@@ -391,9 +402,15 @@ it('the example of docs/client.md finds parents and heights on an Esplora server
     const run = () => promisify(execFile)(process.execPath, [join(out, 'example.mjs')]);
     const { stdout, stderr } = await run();
     expect(stderr).toBe('');
+    for (const one of [wide, orphan, hidden]) expect(stdout).toMatch(new RegExp(`^${one} may move any runes: `, 'm'));
+    expect(stdout).toContain(`${hidden} may move any runes: tx/${hidden}/hex: status 429`);
+    expect(requests).toBeLessThanOrEqual(1002);
     expect(stdout.match(new RegExp(`^${child.txid} [+][0-9.]+ [A-Z•]+ \\{$`, 'gm'))).toHaveLength(newest.held.length);
     tipHash = 'ab'.repeat(32);
-    await expect(run()).rejects.toMatchObject({ stdout: '', stderr: expect.stringContaining('another chain: try again') });
+    await expect(run()).rejects.toMatchObject({
+      stdout: expect.not.stringContaining(child.txid),
+      stderr: expect.stringContaining('another chain: try again'),
+    });
   } finally {
     await host.close();
     esplora.close();
