@@ -217,7 +217,6 @@ describe('the page of a rune', () => {
   });
 
   it('shows the state of the mint: open, ended or not begun', async () => {
-    const { page } = await openAt('');
     const cases = [
       [
         'AMBERLANTERNMOON',
@@ -230,7 +229,7 @@ describe('the page of a rune', () => {
       ],
     ] as const;
     for (const [name, words] of cases) {
-      await lookUp(page, name);
+      const { page } = await openAt(`?rune=${name}`);
       expect(await page.textContent('[aria-labelledby=mint-title]')).toMatch(words);
     }
   });
