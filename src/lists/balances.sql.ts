@@ -15,7 +15,8 @@ import { columns, type TableWith } from '../duckdb/table.ts';
 import { findRanges, type KeyRange, type KeyRanges, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
 import { type LevelPlan, lastLevel } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
-import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
+import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
+import { type DocumentFile, type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { groupBy } from '../groupBy.ts';
 import { countCrossing } from '../limits.ts';
@@ -169,6 +170,7 @@ class BalanceRows {
     const below = this.#pairs.map((pairs) => `FROM ${pairs}`);
     // The balances before a level of the last build that began at the same block hold if no level below changed.
     const replaced = below.length > 0 ? undefined : lastLevel(range, this.form.old?.root.lists?.balances?.addresses);
+    const isUnchanged = replaced !== undefined && areUnchanged(replaced.files, this.form.old);
     const pairs = await GrowingTable.create('level_pairs', PAIRS, limits, this.store);
     this.#pairs.push(pairs);
     const changes = {
@@ -178,7 +180,7 @@ class BalanceRows {
     };
     const addresses = this.form.open('balances.addresses', range);
     for await (const part of rowParts(changes, limits, this.store)) {
-      const long = await this.#changePairs(part, below, replaced);
+      const long = await this.#changePairs(part, below, isUnchanged ? replaced : undefined);
       await pairs.add('FROM changed_pairs');
       await this.#writeDocuments(addresses, 'key', long, 'FROM changed_pairs', below);
     }
@@ -485,6 +487,20 @@ function balancesIn(document: StoredDocument): { subject: string; entries: reado
   const [address = ''] = key.split(' ');
   if (isPairKey(key)) return { subject: address, entries: values };
   return { subject: address, entries: key === address && !isCompleteList(document) ? values : [] };
+}
+
+/**
+ * True if the files have the content that the last build wrote. The files of a level that is written again are worth
+ * nothing else, so their damage must neither spread nor cost a full build.
+ */
+function areUnchanged(files: readonly DocumentFile[], old: StoredArchive | undefined): boolean {
+  try {
+    for (const { file } of files) old?.read(file);
+    return true;
+  } catch (error) {
+    if (error instanceof ChangedArchiveError) return false;
+    throw error;
+  }
 }
 
 /** Returns the part of an address's entry that is loaded, with the balance before the level in place of that after it. */

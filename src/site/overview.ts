@@ -15,6 +15,9 @@ export interface Statistics {
   readonly latest: LatestBlocks;
 }
 
+/** Maximum length of a name that is shown in full. Bitcoin's have at most 28 letters and 27 spacers, but those of a file any length. */
+const LONGEST_NAME = 55;
+
 /** Numbers of blocks and of runes in their tables. */
 const [SHOWN_BLOCKS, SHOWN_RUNES] = [12, 12];
 
@@ -85,7 +88,8 @@ function runeWithBar(rune: RuneStats, most: number, { first, last }: Stats): str
   const isInMirror = /^[0-9]{1,15}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
   const code = `<code>${escaped(rune.id)}</code>`;
   const id = isInMirror ? blockLink(Number(block), code, `Etched in block ${groupDigits(block)}`) : code;
-  const name = escaped(rune.spaced_name).replaceAll('•', '•<wbr>');
+  const isLong = rune.spaced_name.length > LONGEST_NAME;
+  const name = escaped(isLong ? `${rune.spaced_name.slice(0, LONGEST_NAME)}…` : rune.spaced_name).replaceAll('•', '•<wbr>');
   const bar = `<span class="bar-of" aria-hidden="true" title="${byOperation(rune)}">${parts.join('')}</span>`;
-  return `<a class="rune" href="${escaped(searchOf(viewOfRune(rune)))}">${name}</a> ${id}${bar}`;
+  return `<a class="rune" href="${escaped(searchOf(viewOfRune(isLong ? { ...rune, name: rune.id } : rune)))}">${name}</a> ${id}${bar}`;
 }

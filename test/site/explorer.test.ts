@@ -431,6 +431,13 @@ describe('the statistics of the start page', () => {
     );
   });
 
+  it('cuts names that Bitcoin does not allow, and names their runes by id', () => {
+    const runes = stats.runes.map((rune) => ({ ...rune, name: 'A'.repeat(100_000), spaced_name: 'A'.repeat(100_000) }));
+    const html = overviewOf({ stats: { ...stats, runes }, latest: { tip: 5, blocks: [block] } });
+    expect(html).toContain(`<a class="rune" href="?rune=5:1">${'A'.repeat(55)}…</a>`);
+    expect(html.length).toBeLessThan(20_000);
+  });
+
   it('shows times above the range of dates as numbers', () => {
     const timestamp = Number.MAX_SAFE_INTEGER;
     const late = { ...stats, activity: activity.map((entry) => ({ ...entry, timestamp })) };

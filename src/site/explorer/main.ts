@@ -39,6 +39,7 @@ async function show(from?: string, isSameList = false): Promise<void> {
   stage.hidden = view.kind === 'overview';
   if (view.kind === 'overview') {
     document.title = SITE;
+    stage.removeAttribute('aria-busy');
     stage.replaceChildren();
     field.value = '';
     return completeOverview();
@@ -196,7 +197,16 @@ byId('look-up').addEventListener('submit', (event) => {
   if (isMisread(read)) {
     say(read);
     field.focus();
-  } else void nearest(read).then((view) => go(searchOf(view)));
+    return;
+  }
+  // Another look-up or view replaces this one.
+  waiting.abort();
+  waiting = new AbortController();
+  const { signal } = waiting;
+  stage.setAttribute('aria-busy', 'true');
+  void nearest(read).then((view) => {
+    if (!signal.aborted) go(searchOf(view));
+  });
 });
 
 /** Returns a view, or the runes whose names begin like this if no rune has exactly this name. */

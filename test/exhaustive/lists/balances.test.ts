@@ -2,9 +2,11 @@
  * Tests balances and holders. Sends the recorded requests to the local server, which has a build of the same data in
  * dialect hiro. Also tests which input a build needs for balances.
  */
-
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
+import { archivePath } from '../../../src/pages/filePaths.ts';
 import { FetchMirror } from '../../../src/serve/fetchHost.ts';
 import { fileServer } from '../../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
@@ -195,6 +197,11 @@ describe('a mirror', () => {
       'a new block': () => rows.push(row('100:1', 125, 1, 'receive', 'bob', '2'), row('100:1', 125, 2, 'receive', 'ann', '1')),
       'another amount below': () =>
         rows.splice(rows.indexOf(row('100:1', 120, 1, 'receive', 'ann', '1')), 1, row('100:1', 120, 1, 'receive', 'ann', '3')),
+      'another amount in the newest level, whose documents are lost': () => {
+        const { file } = StoredArchive.in(join(work, 'out')).root.lists!.balances!.addresses.at(-1)!.files[0]!;
+        rmSync(join(work, 'out', archivePath(file)));
+        rows.splice(rows.indexOf(row('100:1', 124, 1, 'receive', 'ann', '1')), 1, row('100:1', 124, 1, 'receive', 'ann', '4'));
+      },
     };
     for (const [name, change] of Object.entries(steps)) {
       change();
