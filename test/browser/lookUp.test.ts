@@ -57,6 +57,31 @@ describe('a look-up', () => {
     expect(problems).toEqual([]);
   });
 
+  it('of a name does not replace the newer view of somebody who did not wait for it', async () => {
+    const { page } = await openAt();
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await page.route('**/runes/v1/search/**', async (route) => {
+      await held;
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/runes/v1/search/**');
+    await page.fill('#query', 'dog');
+    await page.press('#query', 'Enter');
+    await asked;
+    expect(await page.getAttribute('#view', 'aria-busy')).toBe('true');
+    await lookUp(page, '840000');
+    const answered = page.waitForResponse('**/runes/v1/search/**');
+    answer();
+    await (await answered).finished();
+    // A view of the late answer would be shown before this one.
+    await lookUp(page, '840001');
+    expect(new URL(page.url()).search).toBe('?block=840001');
+    await page.goBack();
+    await settled(page);
+    expect(await page.textContent('h1:visible')).toBe('Block 840,000');
+  });
+
   it('of the latest block shows the highest', async () => {
     const { page, problems } = await openAt('?block=latest');
     expect(await page.textContent('h1:visible')).toBe('Block 2,000,010');
