@@ -89,7 +89,8 @@ function runeWithBar(rune: RuneStats, most: number, { first, last }: Stats): str
   const code = `<code>${escaped(rune.id)}</code>`;
   const id = isInMirror ? blockLink(Number(block), code, `Etched in block ${groupDigits(block)}`) : code;
   const isLong = rune.spaced_name.length > LONGEST_NAME;
-  const name = escaped(isLong ? `${rune.spaced_name.slice(0, LONGEST_NAME)}…` : rune.spaced_name).replaceAll('•', '•<wbr>');
+  const cut = isLong ? `${rune.spaced_name.slice(0, LONGEST_NAME)}…` : rune.spaced_name;
+  const name = escaped(cut).replaceAll('•', '•<wbr>');
   const bar = `<span class="bar-of" aria-hidden="true" title="${byOperation(rune)}">${parts.join('')}</span>`;
   return `<a class="rune" href="${escaped(searchOf(viewOfRune(isLong ? { ...rune, name: rune.id } : rune)))}">${name}</a> ${id}${bar}`;
 }

@@ -10,19 +10,9 @@ import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { NO_ARCHIVE, noTransactions } from '../support/archives.ts';
+import { BARE } from '../support/endpointTable.ts';
 import { words } from '../support/records.ts';
 
-const BARE: BuiltSite = {
-  layout: 'files',
-  dialect: 'contract',
-  pageSizes: [20, 60],
-  operationPages: true,
-  parquet: false,
-  archive: undefined,
-  listRoot: undefined,
-  tip: 9,
-  lists: {},
-};
 const PARTS = ['etchings', 'rune_activity', 'address_activity', 'holders', 'balances', 'outputs'];
 /** A mirror that has every part of the API. */
 const FULL: BuiltSite = { ...BARE, lists: Object.fromEntries(PARTS.map((part) => [part, {}])) };

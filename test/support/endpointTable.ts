@@ -27,8 +27,8 @@ const SECTIONS_OF_FILES: Readonly<Record<string, string>> = {
   SearchFile: FILES,
 };
 
-/** Any mirror: the table does not depend on it. */
-const SITE: BuiltSite = {
+/** A mirror without any part of the API. The table does not depend on it. */
+export const BARE: BuiltSite = {
   layout: 'files',
   dialect: 'contract',
   pageSizes: [20, 60],
@@ -48,7 +48,7 @@ const marked = (text: string): string => text.replace(/--\w+|\barchive\b/g, '`$&
 /** Replaces the table of endpoints in the text of docs/api.md. */
 export function withEndpoints(document: string): string {
   if (!TABLE.test(document)) throw new Error('the document has no table of endpoints');
-  const endpoints = endpointsOf({ site: SITE, tip: SITE.tip, version: '0', rows: undefined });
+  const endpoints = endpointsOf({ site: BARE, tip: BARE.tip, version: '0', rows: undefined });
   const rows = endpoints.map(({ path, summary, part, schema }) => {
     const section = part === undefined ? SECTIONS_OF_FILES[schema] : `#${SECTIONS[part]}`;
     const answer = section === undefined ? summary : `[${summary}](${section})`;
