@@ -351,13 +351,14 @@ describe('the chart', () => {
   const statsOf = (activity: readonly ReturnType<typeof entry>[], more: Partial<Stats> = {}) =>
     ({ bucket: 1, first: activity[0]?.height, last: activity.at(-1)?.height, activity, ...more }) as Stats;
 
-  it('has a column for each entry, and a break at large gaps', () => {
-    const columns = columnsOf(statsOf([entry(1), entry(2), entry(4), entry(2_000_000)]));
+  it('has a column for each entry, and a break at gaps of more than 20 entries', () => {
+    const columns = columnsOf(statsOf([entry(1), entry(2), entry(4), entry(24), entry(45)]));
     expect(columns.map(({ first, last, total, followsGap }) => [first, last, total, followsGap])).toEqual([
       [1, 1, 3, false],
       [2, 2, 3, false],
       [4, 4, 3, false],
-      [2_000_000, 2_000_000, 3, true],
+      [24, 24, 3, false],
+      [45, 45, 3, true],
     ]);
   });
 
