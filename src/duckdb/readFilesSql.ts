@@ -58,8 +58,8 @@ export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>,
     [`format = 'newline_delimited'`, `maximum_object_size = ${Math.max(longest, LEAST_OBJECT)}`, `columns = {${columns}}`],
   );
 
-/** Returns the SQL call of a table function that reads the schema of a Parquet file: a row per column, or part of a column. */
-export const readParquetSchema = (path: string): string => `parquet_schema(${pathLiteral(path)})`;
+/** Returns the SQL call of a table function that reads the schemas of Parquet files: a row per column, or part of a column. */
+export const readParquetSchemas = (paths: readonly string[]): string => `parquet_schema(${listOf(paths)})`;
 
 /**
  * Returns the SQL call of a table function that reads the rows in the files of a folder (`writeRows` in store.ts). It

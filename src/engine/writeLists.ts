@@ -7,7 +7,15 @@ import { type EtchingChange, lowestChange, writeEtchings } from '../lists/etchin
 import { writeNames } from '../lists/names.sql.ts';
 import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
-import { type ArchiveSources, blocksOfLevels, placePages, planLevels, readBlocks } from './archive/listedRecords.ts';
+import {
+  type ArchiveSources,
+  blocksOfLevels,
+  filledLevels,
+  type LevelPlan,
+  placePages,
+  planLevels,
+  readBlocks,
+} from './archive/listedRecords.ts';
 import type { OpenLevel } from './archive/makeLevels.ts';
 import type { ArchivedBlocks } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
@@ -50,11 +58,12 @@ export async function writeLists(
 
   const hadEtchings = tables?.etchings !== undefined && etchingsBefore?.hasCounts === now?.hasCounts;
   // The levels of etchings begin at height 0, even if the build has only the last N blocks.
-  const etchingPlans = planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed);
+  const filled = (levels: readonly LevelPlan[]) => filledLevels(levels, state, store);
+  const etchingPlans = await filled(planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed));
   // Activity, balances and outputs have the same plans. So if the last build had no balances or no outputs, but this
   // build has them, no level is reused.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
-  const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
+  const plans = await filled(planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined));
 
   const etchingForm = now && {
     etchings: now.table,
@@ -69,7 +78,7 @@ export async function writeLists(
   };
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.
-  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
+  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : await filled(planLevels(blocks, undefined));
   const nameForm = { etchings: now?.table, total: now?.total, state, page, limits, open };
   const names = await writeNames(namePlans, tables?.names ?? [], nameForm, store);
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };

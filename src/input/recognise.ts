@@ -15,7 +15,7 @@ import {
 } from '../contract/fields.ts';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
 import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
-import { type LineEnd, readParquetSchema } from '../duckdb/readFilesSql.ts';
+import { type LineEnd, readParquetSchemas } from '../duckdb/readFilesSql.ts';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
 import { codeOf, InputError } from '../errors.ts';
 import { decompress, withoutMark } from './decompress.ts';
@@ -245,7 +245,7 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
 /** Returns a Parquet file's columns as the file spells them, because DuckDB renames the second of two equal names. */
 async function columnsInParquet(path: string, store: Store): Promise<TableColumn[]> {
   const [, ...elements] = await store.rows(
-    `SELECT name, num_children, coalesce(duckdb_type, 'nested') AS type FROM ${readParquetSchema(path)}`,
+    `SELECT name, num_children, coalesce(duckdb_type, 'nested') AS type FROM ${readParquetSchemas([path])}`,
     { name: text, num_children: nullable(int), type: text },
   );
   const columns: TableColumn[] = [];

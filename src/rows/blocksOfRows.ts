@@ -13,13 +13,13 @@ const RUNES_OF_ROWS = columns('id VARCHAR, divisibility BIGINT, premine VARCHAR,
 export type RunesOfRows = Table<typeof RUNES_OF_ROWS>;
 
 /**
- * Creates a table of the runes that occur in a file of rows, from the file of all runes. Later queries join this small
+ * Creates a table of the runes that occur in files of rows, from the file of all runes. Later queries join this small
  * table. Its column `rune_json` has the part of a record's JSON that is the same for all records of a rune.
  */
-export async function runesOfRows(path: string, runes: readonly string[], store: Store): Promise<RunesOfRows> {
+export async function runesOfRows(paths: readonly string[], runes: readonly string[], store: Store): Promise<RunesOfRows> {
   await store.run(JSON_TEXT);
   const named = `SELECT DISTINCT ON (id) id AS rune_id, number AS rune_number, name AS rune_name, spaced_name AS rune_spaced_name, divisibility, premine
-    FROM ${readFiles('parquet', runes)} WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', [path])})`;
+    FROM ${readFiles('parquet', runes)} WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', paths)})`;
   return store.table(
     'runes_of_rows',
     RUNES_OF_ROWS,
@@ -28,23 +28,23 @@ export async function runesOfRows(path: string, runes: readonly string[], store:
 }
 
 /** Returns SQL of the canonical records (input/canonicalRecordSql.ts) of rows. Omits rows of unknown runes. */
-const recordsOf = (path: string, runes: RunesOfRows): string => `SELECT rune_json, address, receiver_address,
+const recordsOf = (paths: readonly string[], runes: RunesOfRows): string => `SELECT rune_json, address, receiver_address,
     shift_decimals(amount, r.divisibility) AS amount, operation, l.block_hash, l.block_height, l.tx_id, l.tx_index, l."output" AS vout, CASE WHEN l."output" IS NOT NULL THEN l.tx_id END AS "output",
     l."timestamp", event_index AS ord
-  FROM ${readFiles('parquet', [path])} l JOIN ${runes} r ON r.id = rune_id`;
+  FROM ${readFiles('parquet', paths)} l JOIN ${runes} r ON r.id = rune_id`;
 
-/** Returns the blocks that have records in a file of ledger rows, in ascending order. */
-export async function blocksOfRows(path: string, runes: RunesOfRows, store: Store): Promise<BlockDigest[]> {
+/** Returns the blocks that have records in files of ledger rows, in ascending order. */
+export async function blocksOfRows(paths: readonly string[], runes: RunesOfRows, store: Store): Promise<BlockDigest[]> {
   await store.run(SHIFT_DECIMALS);
   const blocks = await store.rows(
-    `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${recordsOf(path, runes)}) GROUP BY ALL ORDER BY height`,
+    `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM (${recordsOf(paths, runes)}) GROUP BY ALL ORDER BY height`,
     { height: int, hash: text, records: int },
   );
   const digests: string[] = [];
   let [left, hash] = [blocks[0]?.records ?? 0, createHash('sha256')];
   // The digest covers the records in served order, joined by commas. The JSON of each record ends with a comma, so the
   // last comma of a block is cut off.
-  const json = `SELECT encode(${recordJsonAfterRune('contract')}) FROM (${recordsOf(path, runes)} ORDER BY ${SERVED_ORDER})`;
+  const json = `SELECT encode(${recordJsonAfterRune('contract')}) FROM (${recordsOf(paths, runes)} ORDER BY ${SERVED_ORDER})`;
   for await (const chunk of store.stream(json)) {
     const { offsets, eachPart } = readBlobs(chunk, 0);
     for (let row = 0; row < chunk.rowCount; ) {

@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { KINDS, type Kind, namesOf, type RowFile, type RowsIndex, rowsName } from '../contract/rowsSchemas.ts';
 import { sourcesUpTo } from '../contract/sources.ts';
-import { portionsOf } from '../duckdb/blockRanges.ts';
+import { isWithin, portionsOf } from '../duckdb/blockRanges.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import type { Table } from '../duckdb/table.ts';
@@ -19,7 +19,7 @@ import type { WorkLimits } from '../limits.ts';
 import { ROWS_FOLDER, rowsIndexPath } from '../pages/filePaths.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { rowsIndexFile } from './rowsFolder.ts';
-import { contentOf, copyTable, formFault, HEIGHTS_PER_FILE, ledgerForm, RUNES, stampOf, type TableForm } from './rowsForm.ts';
+import { copyTable, entriesOf, type FileOfRows, HEIGHTS_PER_FILE, ledgerForm, RUNES, stampOf, type TableForm } from './rowsForm.ts';
 
 /** Thrown if the build cannot copy rows from the last build, because a file was changed, lacks a column or is not there. */
 export class ChangedRowsError extends Error {
@@ -124,21 +124,26 @@ async function indexOf(
   if (before === undefined && (await store.number(others)) > 0) throw new ChangedRowsError('the last build published no rows');
   if (before !== undefined && before.index.spent !== spent)
     throw new ChangedRowsError(`unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${spent ? 'lack' : 'have'} spent outputs`);
-  const take = async (kind: Kind, heights: Heights, path: string, form: TableForm): Promise<RowFile> => {
-    const file = { ...heights, ...(await factsOf(path, form, store)) };
-    made.push(pathOf(file, kind));
-    target.sink.take(pathOf(file, kind), path);
-    return file;
+  const take: Take = async (kind, files, form) => {
+    const entries = await entriesOf(files, form, store);
+    return entries.map((entry, i) => {
+      // The rows were written in order. So a fault can only be that two rows of a transaction have the same event index,
+      // and therefore no defined order.
+      if (typeof entry === 'string') throw new UnfitRowsError(`the input has two events in one place: ${entry}`);
+      made.push(pathOf(entry, kind));
+      target.sink.take(pathOf(entry, kind), files[i]?.path ?? '');
+      return entry;
+    });
   };
   const files = await writeFiles(target, loaded, ledger, before?.index.files ?? [], take, state, store);
-  const runes = loaded.runes === undefined && before !== undefined ? before.index.runes : [await writeRunes(target, take, state, store)];
+  const runes = loaded.runes === undefined && before !== undefined ? before.index.runes : await writeRunes(target, take, state, store);
   return { ...head, files, runes };
 }
 
 type Heights = Pick<RowFile, 'first' | 'last'>;
 
-/** Moves a file that was made to the output. Returns its entry for the index. */
-type Take = (kind: Kind, heights: Heights, path: string, form: TableForm) => Promise<RowFile>;
+/** Moves files that were made to the output. Returns their entries for the index. */
+type Take = (kind: Kind, files: readonly FileOfRows[], form: TableForm) => Promise<RowFile[]>;
 
 /** Returns SQL expressions of the first and the last height of a block's file: a hundred settled heights, or one. */
 function rangeSql(tip: number): string {
@@ -172,15 +177,13 @@ async function writeFiles(
   const stale = before.filter((file) => !have.has(nameOf(file)));
   const due = ranges.filter((one) => !have.has(nameOf(one)));
   const files = [...kept];
-  const made = join(scratch, 'rows.parquet');
   for (const portion of portionsOf(due, limits.listedAtOnce)) {
     const rows = await restOf(out, portion, stale, table, affected, store);
-    for (const { first, last } of portion) {
-      const within = `SELECT * EXCLUDE (source) FROM ${rows} WHERE block_height BETWEEN ${first} AND ${last}`;
-      await store.run(copyTable(within, form.order, made));
-      files.push(await take('files', { first, last }, made, form));
-    }
+    const made = portion.map(({ first, last }) => ({ first, last, path: join(scratch, `rows-${first}.parquet`) }));
+    for (const { path, ...heights } of made)
+      await store.run(copyTable(`SELECT * EXCLUDE (source) FROM ${rows} WHERE ${isWithin(heights)}`, form.order, path));
     await store.run(`DROP TABLE ${rows}`);
+    for (const file of await take('files', made, form)) files.push(file);
   }
   return files.sort((a, b) => a.first - b.first);
 }
@@ -194,7 +197,7 @@ async function restOf(
   affected: Loaded['affected'],
   store: Store,
 ): Promise<Table> {
-  const isDue = `(${ranges.map(({ first, last }) => `block_height BETWEEN ${first} AND ${last}`).join(' OR ')})`;
+  const isDue = `(${ranges.map(isWithin).join(' OR ')})`;
   const isAffected = `block_height IN (SELECT block_height FROM ${affected})`;
   const old: string[] = [];
   for (const file of stale.filter(({ first, last }) => ranges.some((range) => range.first <= last && first <= range.last))) {
@@ -212,20 +215,10 @@ async function restOf(
 }
 
 /** Writes all runes to one file, because tables of runes need not say in which blocks they were etched. */
-async function writeRunes({ scratch }: RowsTarget, take: Take, state: StateTables, store: Store): Promise<RowFile> {
-  const made = join(scratch, 'runes.parquet');
+async function writeRunes({ scratch }: RowsTarget, take: Take, state: StateTables, store: Store): Promise<RowFile[]> {
+  const path = join(scratch, 'runes.parquet');
   const names = RUNES.fields.map(({ column }) => `"${column}"`);
-  await store.run(copyTable(`SELECT ${names.join(', ')} FROM ${state.runes}`, RUNES.order, made));
+  await store.run(copyTable(`SELECT ${names.join(', ')} FROM ${state.runes}`, RUNES.order, path));
   const heights = `SELECT coalesce(min(block_height), 0) AS first, coalesce(max(block_height), 0) AS last FROM ${state.runes}`;
-  return take('runes', await store.row(heights, { first: int, last: int }), made, RUNES);
-}
-
-async function factsOf(path: string, form: TableForm, store: Store): Promise<Omit<RowFile, 'first' | 'last'>> {
-  const fault = await formFault(path, form, store);
-  // The rows were written in order. So the fault can only be that two rows of a transaction have the same event index,
-  // and therefore no defined order.
-  if (fault !== undefined) throw new UnfitRowsError(`the input has two events in one place: ${fault}`);
-  const [content, stamp] = [await contentOf(path, form, store), await stampOf(path)];
-  if (stamp === undefined) throw new Error(`${path} was not written`);
-  return { rows: content.rows, ...stamp, digest: content.digest };
+  return take('runes', [{ ...(await store.row(heights, { first: int, last: int })), path }], RUNES);
 }

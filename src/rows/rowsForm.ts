@@ -7,12 +7,14 @@ import { createHash } from 'node:crypto';
 import { lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
-import { joinedBlobs } from '../duckdb/columns.ts';
-import { readFiles } from '../duckdb/readFilesSql.ts';
-import { identifier, literal, type Store, text } from '../duckdb/store.ts';
+import type { RowFile } from '../contract/rowsSchemas.ts';
+import { joinedBlobs, readDoubles } from '../duckdb/columns.ts';
+import { readFiles, readParquetSchemas } from '../duckdb/readFilesSql.ts';
+import { identifier, int, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf } from '../duckdb/table.ts';
 import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
 import { isAbsence } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 import { sha256Of } from '../input/checksums.ts';
 
 export interface TableForm {
@@ -81,30 +83,74 @@ export interface Content {
   readonly digest: string;
 }
 
-/** Describes how a file differs from a form, in its columns, their types or the order of rows. Undefined if it fits. */
-export async function formFault(path: string, { fields, order }: TableForm, store: Store): Promise<string | undefined> {
-  const scan = readFiles('parquet', [path]);
-  const found = await store.rows(`DESCRIBE SELECT * FROM ${scan}`, { column_name: text, column_type: text });
-  const columns = found.map((row) => `${row.column_name} ${row.column_type}`).join(', ');
-  const expected = Object.entries(columnsOf(fields)).map((column) => column.join(' '));
-  if (columns !== expected.join(', ')) return `it has unexpected columns: ${columns.slice(0, 500)}`;
-  const place = `(${order.join(', ')})`;
-  // OVER () without ORDER BY goes through the rows in the order of the file.
-  const odd = await store.number(`SELECT count(*) FILTER (WHERE NOT coalesce(before IS NULL OR before < place, false)) AS number
-     FROM (SELECT ${place} AS place, lag(${place}) OVER () AS before FROM ${scan})`);
-  return odd > 0 ? 'its rows are not sorted' : undefined;
+/**
+ * Describes how each of these files differs from a form, in its columns, their types or the order of rows. Undefined for
+ * a file that fits.
+ */
+export async function formFaults(paths: readonly string[], form: TableForm, store: Store): Promise<(string | undefined)[]> {
+  if (paths.length === 0) return [];
+  const expected = Object.entries(columnsOf(form.fields)).map((column) => column.join(' '));
+  const columns = await columnsIn(paths, store);
+  const isFit = columns.map((found) => found === expected.join(', '));
+  const fit = paths.filter((_, i) => isFit[i]);
+  const unsorted = await unsortedFiles(fit, form, store);
+  return paths.map((path, i) => {
+    if (isFit[i]) return unsorted.has(path) ? 'its rows are not sorted' : undefined;
+    return `it has unexpected columns: ${columns[i]?.slice(0, 500)}`;
+  });
 }
 
-/** Counts the rows of a file, which must have the form, and computes their digest. */
-export async function contentOf(path: string, { fields }: TableForm, store: Store): Promise<Content> {
+/** Returns the columns of each file with their types. */
+async function columnsIn(paths: readonly string[], store: Store): Promise<string[]> {
+  const elements = await store.rows(
+    `SELECT file_name AS file, name || ' ' || CASE WHEN repetition_type = 'REPEATED' THEN 'nested' ELSE coalesce(duckdb_type, 'nested') END AS "column"
+     FROM ${readParquetSchemas(paths)}`,
+    { file: text, column: text },
+  );
+  const files = groupBy(elements, ({ file }) => file);
+  // The first element stands for all columns.
+  return paths.map((path) =>
+    (files.get(resolve(path)) ?? [])
+      .slice(1)
+      .map(({ column }) => column)
+      .join(', '),
+  );
+}
+
+/** Returns those of these files whose rows are not sorted. The files have the columns of the form. */
+async function unsortedFiles(paths: readonly string[], { order }: TableForm, store: Store): Promise<ReadonlySet<string | undefined>> {
+  if (paths.length === 0) return new Set();
+  const place = `(file, ${order.join(', ')})`;
+  // OVER () without ORDER BY goes through the rows in the order of the files.
+  const found = await store.rows(
+    `SELECT DISTINCT file FROM (SELECT file, ${place} AS place, lag(${place}) OVER () AS before
+       FROM (SELECT file_index::BIGINT AS file, * FROM ${readFiles('parquet', paths)}))
+     WHERE NOT coalesce(before IS NULL OR before < place, false)`,
+    { file: int },
+  );
+  return new Set(found.map(({ file }) => paths[file]));
+}
+
+/** Counts the rows of files, which must have the form, and computes the digest of the rows of each. */
+export async function contentsOf<const Paths extends readonly string[]>(
+  paths: Paths,
+  { fields }: TableForm,
+  store: Store,
+): Promise<{ readonly [i in keyof Paths]: Content }> {
+  const found = paths.map(() => ({ rows: 0, hash: createHash('sha256') }));
   await store.run(JSON_TEXT);
-  const hash = createHash('sha256');
-  let rows = 0;
-  for await (const chunk of store.stream(`SELECT encode(${lineOf(fields)}) FROM ${readFiles('parquet', [path])}`)) {
-    hash.update(joinedBlobs(chunk, 0).bytes);
-    rows += chunk.rowCount;
+  const rows = `SELECT file_index::DOUBLE, encode(${lineOf(fields)}) FROM ${readFiles('parquet', paths)}`;
+  for await (const chunk of paths.length === 0 ? [] : store.stream(rows)) {
+    const files = readDoubles(chunk, 0);
+    const { bytes, offsets } = joinedBlobs(chunk, 1);
+    for (let [row, end] = [0, 0]; row < files.length; row = end) {
+      const file = found[files[row] ?? 0];
+      while (end < files.length && files[end] === files[row]) end += 1;
+      file?.hash.update(bytes.subarray(offsets[row], offsets[end]));
+      if (file !== undefined) file.rows += end - row;
+    }
   }
-  return { rows, digest: hash.digest('hex') };
+  return found.map(({ rows, hash }) => ({ rows, digest: hash.digest('hex') })) as { readonly [i in keyof Paths]: Content };
 }
 
 /** Reads a file and computes its stamp. Returns undefined if the path is not an existing regular file. */
@@ -116,4 +162,29 @@ export async function stampOf(path: string): Promise<Stamp | undefined> {
     if (isAbsence(error)) return undefined;
     throw error;
   }
+}
+
+/** A file with rows of the heights from `first` to `last`, both inclusive. */
+export interface FileOfRows extends Pick<RowFile, 'first' | 'last'>, Partial<Pick<RowFile, 'sha256'>> {
+  readonly path: string;
+}
+
+/** Returns the entry of each file for an index, or what is wrong with the file: its form, or another SHA-256 than it should have. */
+export async function entriesOf(files: readonly FileOfRows[], form: TableForm, store: Store): Promise<(RowFile | string)[]> {
+  const found: (Stamp | string)[] = [];
+  for (const { path, sha256 } of files) {
+    const stamp = await stampOf(path);
+    if (stamp === undefined) found.push('it is missing, or no regular file');
+    else found.push(sha256 === undefined || sha256 === stamp.sha256 ? stamp : 'its SHA-256 differs from the index');
+  }
+  const sound = files.filter((_, i) => typeof found[i] !== 'string').map(({ path }) => path);
+  const faults = await formFaults(sound, form, store);
+  const fit = sound.filter((_, i) => faults[i] === undefined);
+  const contents = await contentsOf(fit, form, store);
+  return files.map(({ path, first, last }, i) => {
+    const stamp = found[i] ?? '';
+    if (typeof stamp === 'string') return stamp;
+    const { rows = 0, digest = '' } = contents[fit.indexOf(path)] ?? {};
+    return faults[sound.indexOf(path)] ?? { first, last, rows, ...stamp, digest };
+  });
 }

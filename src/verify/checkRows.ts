@@ -2,18 +2,20 @@
  * Verifies published rows: the list of their files, and the bytes and rows of each file. Compares rows with pages by
  * the digests of blocks.
  */
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
-import { rowsIndex } from '../contract/rowsSchemas.ts';
+import { type Kind, type RowFile, rowsIndex, rowsName } from '../contract/rowsSchemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
+import { portionsOf } from '../duckdb/blockRanges.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
-import { text } from '../duckdb/store.ts';
+import { int, text } from '../duckdb/store.ts';
 import type { Table } from '../duckdb/table.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { BuildError, messageOf } from '../errors.ts';
-import { rowFilePath } from '../pages/filePaths.ts';
+import { ROWS_FOLDER } from '../pages/filePaths.ts';
 import { blocksOfRows, runesOfRows } from '../rows/blocksOfRows.ts';
 import { rowsIndexFile } from '../rows/rowsFolder.ts';
-import { contentOf, formFault, ledgerForm, RUNES, stampOf, type TableForm } from '../rows/rowsForm.ts';
+import { entriesOf, type FileOfRows, ledgerForm, RUNES, type TableForm } from '../rows/rowsForm.ts';
 import { SPENT } from './publishedChanges.ts';
 import { differingRunes } from './publishedEtchings.ts';
 import type { Verification } from './verification.ts';
@@ -33,84 +35,113 @@ export interface VerifiedRows {
 export async function verifyRows(verification: Verification, etchings: StateTables['runes']): Promise<VerifiedRows> {
   const { root, manifest, blocks, findings, own, progress, store } = verification;
   const name = manifest.rows?.index ?? '';
+  const nothing = { paths: [], spent: undefined };
   try {
     const spent = await store.table('rows_spent', SPENT);
     const found = rowsIndex.parse(JSON.parse(readRegularFile(join(root, name)).toString('utf8')));
-    const runesPaths = found.runes.map(({ first, last, sha256 }) => rowFilePath(first, last, sha256, true));
-    const ownRunes: typeof found.runes = [];
-    for (const [i, { first, last }] of found.runes.entries())
-      ownRunes.push({ first, last, ...(await factsOf(runesPaths[i] ?? '', RUNES, verification)) });
-    const runesFiles = runesPaths.map((path) => join(root, path));
+    const namedOf = (kind: Kind) => found[kind].map((file) => ({ ...file, path: `${ROWS_FOLDER}/${rowsName(kind, file)}` }));
+    const [named, namedRunes] = [namedOf('files'), namedOf('runes')];
+    const runes = await readEntries(namedRunes, RUNES, verification);
+    if (runes.length < namedRunes.length) return nothing;
+    const runesFiles = namedRunes.map(({ path }) => join(root, path));
     const wrong = differingRunes(etchings, runesFiles.length === 0 ? `${etchings} WHERE false` : readFiles('parquet', runesFiles));
     for (const { id } of await store.rows(`${wrong} ORDER BY id LIMIT 20`, { id: text }))
       findings.add(`${name}: its rune ${id} differs from the etching`);
-    const files: (typeof found.files)[number][] = [];
     const expected = new Map(blocks.map((block) => [block.height, block]));
     let [last, leftOut] = [-1, 0];
-    for (const [i, file] of found.files.entries()) {
-      progress.show(i, found.files.length, 'files of rows');
-      const path = rowFilePath(file.first, file.last, file.sha256);
-      if (file.first <= last || file.last < file.first) findings.add(`${path} covers heights of another file`);
+    for (const file of named) {
+      if (file.first <= last || file.last < file.first) findings.add(`${file.path} covers heights of another file`);
       last = file.last;
-      const facts = await factsOf(path, ledgerForm(found.spent), verification);
-      files.push({ first: file.first, last: file.last, ...facts });
-      const outside = await store.number(
-        `SELECT count(*) FILTER (NOT coalesce(block_height BETWEEN ${file.first} AND ${file.last}, false)) AS number FROM ${readFiles('parquet', [join(root, path)])}`,
-      );
-      if (outside > 0) findings.add(`${path} has ${outside} rows of other blocks`);
-      leftOut += facts.rows;
-      if (found.spent) await addSpent(path, spent, verification);
-      const runes = await runesOfRows(join(root, path), runesFiles, store);
-      for (const block of await blocksOfRows(join(root, path), runes, store)) {
+    }
+    const files: RowFile[] = [];
+    const sized = named.map((file) => ({ ...file, records: lstatSync(join(root, file.path), { throwIfNoEntry: false })?.size ?? 0 }));
+    for (const portion of portionsOf(sized, READ_AT_ONCE)) {
+      progress.show(files.length, named.length, 'files of rows');
+      const entries = await readEntries(portion, ledgerForm(found.spent), verification);
+      if (entries.length === 0) continue;
+      for (const { rows } of entries) leftOut += rows;
+      await findOutside(entries, verification);
+      if (found.spent) await addSpent(entries, spent, verification);
+      const paths = entries.map(({ path }) => join(root, path));
+      const used = await runesOfRows(paths, runesFiles, store);
+      for (const block of await blocksOfRows(paths, used, store)) {
         leftOut -= block.records;
+        const path = entries.find((file) => file.first <= block.height && block.height <= file.last)?.path ?? name;
         if (JSON.stringify(expected.get(block.height)) !== JSON.stringify(block))
           findings.add(`${path}: its rows of block ${block.height} are not the records of the pages`);
         expected.delete(block.height);
       }
-      await store.run(`DROP TABLE ${runes}`);
+      await store.run(`DROP TABLE ${used}`);
+      for (const { path, ...entry } of entries) files.push(entry);
     }
+    if (files.length < named.length) return nothing;
     for (const height of [...expected.keys()].slice(0, 1)) findings.add(`${name}: no file has the rows of block ${height}`);
     if (leftOut !== (manifest.left_out?.rows ?? 0))
       findings.add(`${name}: ${leftOut} rows are of unknown runes, but the manifest says ${manifest.left_out?.rows ?? 0}`);
     const { sources = [], tip } = manifest;
-    const index = rowsIndexFile({ ...found, sources, tip, runes: ownRunes, files });
+    const index = rowsIndexFile({ ...found, sources, tip, runes: runes.map(({ path, ...entry }) => entry), files });
     if (index.path !== name || index.sha256 !== manifest.rows?.sha256)
       findings.add(`${name} is not the list that a build makes of these files`);
     own.file(name, index.content);
-    const paths = [...runesPaths, ...files.map((file) => rowFilePath(file.first, file.last, file.sha256))];
-    return { paths, spent: found.spent ? spent : undefined };
+    return { paths: [...namedRunes, ...named].map(({ path }) => path), spent: found.spent ? spent : undefined };
   } catch (error) {
     // A BuildError means a lack of memory or disk space, which is not a fault of the files.
     if (error instanceof BuildError) throw error;
     findings.add(`${name}: ${messageOf(error).split('\n')[0]}`);
-    return { paths: [], spent: undefined };
+    return nothing;
   } finally {
     progress.end();
   }
 }
 
-/**
- * Adds the spent outputs of a file of rows to the table. Adds a finding for a transaction that sends runes but spends no
- * output.
- */
-async function addSpent(path: string, spent: Table<typeof SPENT>, { root, findings, store }: Verification): Promise<void> {
-  const rows = readFiles('parquet', [join(root, path)]);
-  await store.run(`INSERT INTO ${spent}
-    SELECT block_height, split_part(one, ':', 1) || ':' || split_part(one, ':', 2), nullif(split_part(one, ':', 3), '')
-    FROM (SELECT block_height, unnest(string_split(spent, ',')) AS one FROM ${rows} WHERE spent IS NOT NULL)`);
-  const wrong = await store.number(
-    `SELECT count(*) AS number FROM (SELECT tx_id FROM ${rows} GROUP BY block_height, tx_id
-       HAVING bool_or(operation = 'send') AND bool_and(spent IS NULL))`,
+/** Bytes of the files that are read at once: the file of a hundred blocks, or those of many single blocks. */
+const READ_AT_ONCE = 4 * 1024 * 1024;
+
+/** Adds a finding for each file that has rows of blocks outside of its heights. */
+async function findOutside(files: readonly FileOfRows[], { root, findings, store }: Verification): Promise<void> {
+  const ranges = files.map(({ first, last }, i) => `(${i}, ${first}, ${last})`).join(', ');
+  const outside = await store.rows(
+    `SELECT file, count(*) AS rows FROM (SELECT file_index AS file, block_height FROM ${rowsOf(files, root)})
+       JOIN (VALUES ${ranges}) AS ranges(file, first, last) USING (file)
+     WHERE NOT coalesce(block_height BETWEEN first AND last, false) GROUP BY file ORDER BY file`,
+    { file: int, rows: int },
   );
-  if (wrong > 0) findings.add(`${path}: ${wrong} transactions send runes, but spend no output`);
+  for (const { file, rows } of outside) findings.add(`${files[file]?.path} has ${rows} rows of other blocks`);
 }
 
-/** Reads a file of rows or runes. Rejects if the file is missing, or does not have the columns and order of `form`. */
-async function factsOf(path: string, form: TableForm, { root, store }: Verification) {
-  const stamp = await stampOf(join(root, path));
-  if (stamp === undefined) throw new Error(`${path} is missing`);
-  const fault = await formFault(join(root, path), form, store);
-  if (fault !== undefined) throw new Error(`${path}: ${fault}`);
-  const { rows, digest } = await contentOf(join(root, path), form, store);
-  return { rows, bytes: stamp.bytes, sha256: stamp.sha256, digest };
+/**
+ * Adds the spent outputs of files of rows to the table. Adds a finding for transactions that send runes but spend no
+ * output.
+ */
+async function addSpent(files: readonly FileOfRows[], spent: Table<typeof SPENT>, { root, findings, store }: Verification): Promise<void> {
+  await store.run(`INSERT INTO ${spent}
+    SELECT block_height, split_part(one, ':', 1) || ':' || split_part(one, ':', 2), nullif(split_part(one, ':', 3), '')
+    FROM (SELECT block_height, unnest(string_split(spent, ',')) AS one FROM ${rowsOf(files, root)} WHERE spent IS NOT NULL)`);
+  const wrong = await store.rows(
+    `SELECT file, count(*) AS transactions FROM (SELECT file_index AS file FROM ${rowsOf(files, root)} GROUP BY file, block_height, tx_id
+       HAVING bool_or(operation = 'send') AND bool_and(spent IS NULL)) GROUP BY file ORDER BY file`,
+    { file: int, transactions: int },
+  );
+  for (const { file, transactions } of wrong)
+    findings.add(`${files[file]?.path}: ${transactions} transactions send runes, but spend no output`);
+}
+
+const rowsOf = (files: readonly FileOfRows[], root: string): string => {
+  const paths = files.map(({ path }) => join(root, path));
+  return readFiles('parquet', paths);
+};
+
+/**
+ * Reads files of rows or runes. Returns their entries, with their paths. Adds a finding for each file that is missing or
+ * damaged, or does not have the columns and order of `form`, and leaves it out.
+ */
+async function readEntries(files: readonly (RowFile & FileOfRows)[], form: TableForm, { root, findings, store }: Verification) {
+  const inRoot = files.map((file) => ({ ...file, path: join(root, file.path) }));
+  const entries = await entriesOf(inRoot, form, store);
+  return files.flatMap(({ path }, i) => {
+    const entry = entries[i];
+    if (typeof entry === 'object') return [{ ...entry, path }];
+    findings.add(`${path}: ${entry}`);
+    return [];
+  });
 }

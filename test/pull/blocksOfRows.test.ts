@@ -99,11 +99,11 @@ async function expectedBlocks(rows: string, runes: string): Promise<unknown[]> {
 it('equal those of the parsed records, in any order of the rows', async () => {
   const [rows, runes] = await write(50);
   const expected = await expectedBlocks(rows, runes);
-  const table = await runesOfRows(rows, [runes], store);
-  expect(await blocksOfRows(rows, table, store)).toEqual(expected);
+  const table = await runesOfRows([rows], [runes], store);
+  expect(await blocksOfRows([rows], table, store)).toEqual(expected);
   const mixed = join(folder, 'mixed.parquet');
   await store.run(`COPY (FROM '${rows}' ORDER BY hash(event_index)) TO '${mixed}' (FORMAT parquet)`);
-  expect(await blocksOfRows(mixed, table, store)).toEqual(expected);
+  expect(await blocksOfRows([mixed], table, store)).toEqual(expected);
 });
 
 it.each([

@@ -18,7 +18,7 @@ import { int, nullable, Store } from '../../src/duckdb/store.ts';
 import { CliError, EXIT } from '../../src/errors.ts';
 import type { Limits } from '../../src/limits.ts';
 import { commitIndex, moveIn, placeFile, readIndex } from '../../src/rows/rowsFolder.ts';
-import { contentOf, copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
+import { contentsOf, copyTable, NODE_LEDGER } from '../../src/rows/rowsForm.ts';
 import { endOf, hasEnded, portOf } from '../support/cli.ts';
 import { type NodeProcess, startNodeProcess } from '../support/fakeNode.ts';
 import { TINY } from '../support/limits.ts';
@@ -274,7 +274,8 @@ class Rehearsal {
       if (height !== undefined) {
         const changed = `SELECT * REPLACE (CASE WHEN block_height < ${height} THEN spent END AS spent) FROM ${rows}`;
         await store.run(copyTable(changed, NODE_LEDGER.order, other));
-        const entry = await placeFile(pulled, other, 'files', last, await contentOf(other, NODE_LEDGER, store));
+        const [content] = await contentsOf([other], NODE_LEDGER, store);
+        const entry = await placeFile(pulled, other, 'files', last, content);
         commitIndex(pulled, { ...index, files: [...index.files.slice(0, -1), entry] }, join(aside, 'index.json'));
         await work();
         await moveIn(pulled, kept, 'files', last);

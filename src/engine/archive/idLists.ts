@@ -8,7 +8,7 @@ import { ID_PAGE, KEY_DIGITS, parseIds } from '../../format/ids.ts';
 import { type DocumentLevel, type LevelRange, levelRanges } from '../../format/levels.ts';
 import { countCrossing } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
-import { type ArchiveSources, hasAny } from './listedRecords.ts';
+import { type ArchiveSources, filledLevels, hasAny } from './listedRecords.ts';
 import type { OpenLevel } from './makeLevels.ts';
 import { HEX_END, PagedLists, storedLists } from './pagedLists.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
@@ -17,7 +17,7 @@ import type { StoredArchive } from './storedArchive.ts';
 /** Writes the levels that changed since the last build. Returns all levels, the lowest first. */
 export async function writeIds(
   { tip, replaced, limits }: Pick<ArchivedBlocks, 'tip' | 'replaced' | 'limits'>,
-  { changes }: Pick<ArchiveSources, 'changes'>,
+  { state, changes }: Pick<ArchiveSources, 'state' | 'changes'>,
   old: StoredArchive | undefined,
   open: OpenLevel<'ids'>,
   store: Store,
@@ -26,7 +26,7 @@ export async function writeIds(
   const ranges = levelRanges(tip, limits.tableLevels);
   if (ranges.length > limits.tableLevels.steps.length) countCrossing('tableLevels');
   const levels: DocumentLevel[] = [];
-  for (const range of ranges) {
+  for (const range of await filledLevels(ranges, state, store)) {
     const same = before.find(({ first, last }) => first === range.first && last === range.last);
     if (same !== undefined && !hasAny(replaced, range)) {
       levels.push(same);

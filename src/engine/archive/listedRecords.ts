@@ -6,7 +6,7 @@
  * reads the others again: unchanged blocks below a new block of their level.
  */
 import { isWithin } from '../../duckdb/blockRanges.ts';
-import { int, type Store } from '../../duckdb/store.ts';
+import { flag, int, type Store } from '../../duckdb/store.ts';
 import { type Columns, type ColumnTypes, columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import { type LevelRange, lastRanked, levelRanges } from '../../format/levels.ts';
 import type { ListTables } from '../../format/listTables.ts';
@@ -59,6 +59,22 @@ export function planLevels(
     isLowest &&= isKept;
     return { first, last, isKept };
   });
+}
+
+/** Leaves out levels in which no block has records and no rune was etched: they have no documents in any list. */
+export async function filledLevels<Level extends LevelRange>(
+  levels: readonly Level[],
+  { blocks, runes }: Pick<StateTables, 'blocks' | 'runes'>,
+  store: Store,
+): Promise<Level[]> {
+  if (levels.length === 0) return [];
+  const nameOf = ({ first }: LevelRange) => `from_${first}`;
+  const isFilled = await store.row(
+    `SELECT ${levels.map((level) => `coalesce(bool_or(${isWithin(level)}), false) AS ${nameOf(level)}`).join(', ')}
+     FROM (SELECT block_height FROM ${blocks} UNION ALL SELECT block_height FROM ${runes})`,
+    Object.fromEntries(levels.map((level) => [nameOf(level), flag])),
+  );
+  return levels.filter((level) => isFilled[nameOf(level)]);
 }
 
 export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {

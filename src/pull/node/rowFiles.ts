@@ -12,7 +12,7 @@ import { int, type Store } from '../../duckdb/store.ts';
 import { columnsOf } from '../../duckdb/table.ts';
 import { CliError } from '../../errors.ts';
 import { checkFile, placeFile } from '../../rows/rowsFolder.ts';
-import { contentOf, copyTable, HEIGHTS_PER_FILE, hundredOf, NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
+import { contentsOf, copyTable, HEIGHTS_PER_FILE, hundredOf, NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
 import { removeWorkFiles, workFile, writeError } from '../pulledFiles.ts';
 import type { Heights } from '../pullOptions.ts';
@@ -130,10 +130,11 @@ export class RowFiles {
       before();
       const written = this.#last.then(async () => {
         await this.#store.run(copyTable(`FROM ${rows}`, form.order, resolve(path)));
-        return contentOf(path, form, this.#store);
+        return contentsOf([path], form, this.#store);
       });
       this.#last = written.catch(() => undefined);
-      return await placeFile(this.#folder, path, kind, heights, await written);
+      const [content] = await written;
+      return await placeFile(this.#folder, path, kind, heights, content);
     } catch (error) {
       if (error instanceof CliError && !isDiskFull(error) && !isDiskFailure(error)) throw error;
       throw writeError(this.#folder, new Error(firstLineOf(error)));

@@ -17,6 +17,7 @@ import { type Root, renderRoot } from '../../../src/format/root.ts';
 import { verifiedRead } from '../../../src/format/verifiedRead.ts';
 import { READER_LIMITS } from '../../../src/limits.ts';
 import { answerFromLists } from '../../../src/lists/answers.ts';
+import { MARKER } from '../../../src/output/outputFolder.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../../src/pages/fileAccess.ts';
 import { archiveNameOf, archivePath } from '../../../src/pages/filePaths.ts';
 import { type BuiltSite, siteOf } from '../../../src/pages/mirrorOptions.ts';
@@ -242,6 +243,7 @@ describe.each(NAMES)('a build, %s', (name) => {
   it.skipIf(name === 'small')('does not verify with damaged files, which the findings name', async () => {
     // Damages a file of half of the kinds, because many damages take a verification each.
     const half = random(2);
+    const isOwn = (path: string) => path === MARKER || path === MANIFEST;
     const damaged = new Map<string, { readonly before: Buffer; readonly what: string }>();
     for (const [i, [kind, paths]] of [...kindsOf(name)].entries()) {
       if (i % 2 === half) continue;
@@ -249,6 +251,8 @@ describe.each(NAMES)('a build, %s', (name) => {
       // A swapped root is a wrong file of the same name, like a changed one.
       const [mode = '', damage = () => undefined] = modes[random(paths.length === 1 ? 3 : 4)] ?? [];
       const path = paths[random(paths.length)] ?? '';
+      // A folder without both of these files is refused.
+      if (isOwn(path) && [...damaged.keys()].some(isOwn)) continue;
       const before = readFileSync(join(at(name), path));
       const after = damage(before, readFileSync(join(at(name), paths.find((one) => one !== path) ?? path)));
       if (after?.equals(before)) continue;

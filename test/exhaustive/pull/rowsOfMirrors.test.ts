@@ -10,7 +10,7 @@ import { type RowsIndex, rowsIndex } from '../../../src/contract/rowsSchemas.ts'
 import { Store } from '../../../src/duckdb/store.ts';
 import type { LIMITS } from '../../../src/limits.ts';
 import { MANIFEST_PATH, rowFilePath, rowsIndexPath } from '../../../src/pages/filePaths.ts';
-import { contentOf, NODE_LEDGER, RUNES } from '../../../src/rows/rowsForm.ts';
+import { contentsOf, NODE_LEDGER, RUNES } from '../../../src/rows/rowsForm.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, rowsOf, temporaryFolder, testBuild, tree } from '../../support/build.ts';
 import { chainOf, FakeNode } from '../../support/fakeNode.ts';
 import { limitsWith } from '../../support/limits.ts';
@@ -209,10 +209,8 @@ describe('a mirror that lies', () => {
     const made = join(work, 'made.parquet');
     await store.run(`COPY (${select(`'${path}'`)}) TO '${made}' (FORMAT parquet, COMPRESSION zstd)`);
     const bytes = readFileSync(made);
-    const { rows, digest } = await contentOf(made, isRunes ? RUNES : NODE_LEDGER, store).catch(() => ({
-      rows: index.files[0]?.rows ?? 0,
-      digest: '0'.repeat(64),
-    }));
+    const unknown = { rows: index.files[0]?.rows ?? 0, digest: '0'.repeat(64) };
+    const [{ rows, digest }] = await contentsOf([made], isRunes ? RUNES : NODE_LEDGER, store).catch(() => [unknown] as const);
     const facts = { rows, digest, bytes: bytes.length, sha256: sha256(bytes) };
     const at = isRunes ? rowFilePath(runes.first, runes.last, facts.sha256, true) : rowFilePath(first, last, facts.sha256);
     writeFileSync(join(dist(), at), bytes);

@@ -17,7 +17,7 @@ import { messageOf } from '../../../errors.ts';
 import { isValid } from '../../../input/cellSql.ts';
 import type { WorkLimits } from '../../../limits.ts';
 import { firstUnbalanced } from '../../../rows/firstUnbalanced.ts';
-import { formFault, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
+import { formFaults, ledgerForm, RUNES, type TableForm } from '../../../rows/rowsForm.ts';
 
 /** A file to check: what the index says about it. */
 const request = z.strictObject({
@@ -78,7 +78,8 @@ async function faultOf({ path, kind, rows, first, last, hasSpent, runes, limits 
   if (!found.isPlain) return 'its pages are in other encodings than this program writes';
   if (found.unpacked > mostBytes(rows, isLedger ? heights : 1, limits))
     return `it has ${found.unpacked} bytes after unpacking, too many for ${rows} rows`;
-  const fault = (await formFault(path, form, store)) ?? (await faultOfCells(path, form, heights, limits, store));
+  const [misfit] = await formFaults([path], form, store);
+  const fault = misfit ?? (await faultOfCells(path, form, heights, limits, store));
   const contradiction = fault ?? (await (isLedger ? faultOfBlocks : faultOfRunes)(path, first, last, store));
   if (contradiction !== undefined || !isLedger || !hasSpent) return contradiction;
   const premines =
