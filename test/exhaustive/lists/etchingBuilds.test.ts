@@ -100,6 +100,15 @@ describe('etchings', () => {
     expect((await get('etchings/OLD')).body['supply']).toMatchObject({ current: '7.5', total_burns: '0' });
   });
 
+  it('have the runes of a level without blocks', async () => {
+    const { get, manifest } = await mirrorOf(
+      { 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH) },
+      { layout: 'archive', blocks: { from: 103, to: 103 }, limits: limitsWith({ listLevels: { steps: [2], unsettled: 1 } }) },
+    );
+    expect(manifest.lists?.etchings).toEqual({ total: 2 });
+    expect(await get('etchings/OLD')).toMatchObject({ status: 200, body: { id: '100:1' } });
+  });
+
   const record = (height: number, id: string, name: string, amount: string) =>
     `${JSON.stringify({
       rune: { id, number: 0, name, spaced_name: name },
