@@ -2,7 +2,6 @@
  * Verifies published rows: the list of their files, and the bytes and rows of each file. Compares rows with pages by
  * the digests of blocks.
  */
-import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Kind, type RowFile, rowsIndex, rowsName } from '../contract/rowsSchemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
@@ -33,7 +32,7 @@ export interface VerifiedRows {
  * mirror's `etchings`.
  */
 export async function verifyRows(verification: Verification, etchings: StateTables['runes']): Promise<VerifiedRows> {
-  const { root, manifest, blocks, findings, own, progress, store } = verification;
+  const { root, manifest, blocks, limits, findings, own, progress, store } = verification;
   const name = manifest.rows?.index ?? '';
   const nothing = { paths: [], spent: undefined };
   try {
@@ -54,8 +53,8 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
       last = file.last;
     }
     const files: RowFile[] = [];
-    const sized = named.map((file) => ({ ...file, records: lstatSync(join(root, file.path), { throwIfNoEntry: false })?.size ?? 0 }));
-    for (const portion of portionsOf(sized, READ_AT_ONCE)) {
+    const counted = named.map((file) => ({ ...file, records: file.rows }));
+    for (const portion of portionsOf(counted, limits.listedAtOnce)) {
       progress.show(files.length, named.length, 'files of rows');
       const entries = await readEntries(portion, ledgerForm(found.spent), verification);
       if (entries.length === 0) continue;
@@ -94,9 +93,6 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
   }
 }
 
-/** Bytes of the files that are read at once: the file of a hundred blocks, or those of many single blocks. */
-const READ_AT_ONCE = 4 * 1024 * 1024;
-
 /** Adds a finding for each file that has rows of blocks outside of its heights. */
 async function findOutside(files: readonly FileOfRows[], { root, findings, store }: Verification): Promise<void> {
   const ranges = files.map(({ first, last }, i) => `(${i}, ${first}, ${last})`).join(', ');
@@ -133,15 +129,15 @@ const rowsOf = (files: readonly FileOfRows[], root: string): string => {
 
 /**
  * Reads files of rows or runes. Returns their entries, with their paths. Adds a finding for each file that is missing or
- * damaged, or does not have the columns and order of `form`, and leaves it out.
+ * damaged, or does not have the columns and order of `form` and the number of rows that the index says, and leaves it out.
  */
 async function readEntries(files: readonly (RowFile & FileOfRows)[], form: TableForm, { root, findings, store }: Verification) {
   const inRoot = files.map((file) => ({ ...file, path: join(root, file.path) }));
   const entries = await entriesOf(inRoot, form, store);
-  return files.flatMap(({ path }, i) => {
+  return files.flatMap(({ path, rows }, i) => {
     const entry = entries[i];
-    if (typeof entry === 'object') return [{ ...entry, path }];
-    findings.add(`${path}: ${entry}`);
+    if (typeof entry === 'object' && entry.rows === rows) return [{ ...entry, path }];
+    findings.add(`${path}: ${typeof entry === 'object' ? `it has ${entry.rows} rows, but the index says ${rows}` : entry}`);
     return [];
   });
 }

@@ -288,7 +288,11 @@ describe('verification', () => {
     ['a file that is gone', (out) => rmSync(ofLast(out)), new RegExp(`/${last}-.* is missing`)],
     ['a file that is none', (out) => writeFileSync(ofLast(out), 'PAR1'), /rows\/.*: /],
     ['runes that are gone', (out) => rmSync(some(out, '.runes.')), /rows\/.*runes.* is missing/],
-    ['damage', (out) => writeFileSync(ofLast(out), readFileSync(ofLast(out)).fill(0, 400, 700)), new RegExp(`rows/${last}-.*: its SHA-256 differs from the index`)],
+    [
+      'damage',
+      (out) => writeFileSync(ofLast(out), readFileSync(ofLast(out)).fill(0, 400, 700)),
+      new RegExp(`rows/${last}-.*: its SHA-256 differs from the index`),
+    ],
     ['another list', (out) => writeFileSync(some(out, '/index-'), '{}'), /rows\/index-.*:/],
     ['a list that is gone', (out) => rmSync(some(out, '/index-')), /rows\/index-/],
     [
