@@ -91,7 +91,7 @@ async function makeRunes(pulled: string, runes: number, baseHash: string): Promi
     });
   }
   await files.endFile({ first: 0, last: BASE }, BASE + 1);
-  const runesFiles = (await files.finished()).flatMap(({ runes: file }) => file ?? []);
+  const runesFiles = (await files.finished()).map(([, file]) => file);
   const index = { ...EMPTY_INDEX, tip: { height: BASE, hash: baseHash }, runes: runesFiles };
   commitIndex(pulled, index, join(pulled, WORK_FOLDER, 'index.json'));
   store.close();

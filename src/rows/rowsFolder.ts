@@ -30,7 +30,6 @@ import { syncFolder } from '../disk/sync.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import { sha256Of } from '../input/checksums.ts';
 import { rowsIndexPath } from '../pages/filePaths.ts';
-import type { Content } from './rowsForm.ts';
 
 const INDEX_FILE = 'index.json';
 
@@ -78,19 +77,6 @@ export function rowsIndexFile(index: RowsIndex): { path: string; sha256: string;
   const content = Buffer.from(indexText(index));
   const sha256 = createHash('sha256').update(content).digest('hex');
   return { path: rowsIndexPath(sha256), sha256, content };
-}
-
-/** Moves a finished file to its name in the folder, after a sync. Returns its entry for the index. */
-export async function placeFile(
-  folder: string,
-  temporary: string,
-  kind: Kind,
-  { first, last }: Pick<RowFile, 'first' | 'last'>,
-  { rows, digest }: Content,
-): Promise<RowFile> {
-  const entry = { first, last, rows, bytes: statSync(temporary).size, sha256: await sha256Of(temporary), digest };
-  await moveIn(folder, temporary, kind, entry);
-  return entry;
 }
 
 /** Moves the file of an entry to its name in the folder, after a sync. */

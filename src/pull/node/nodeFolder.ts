@@ -48,7 +48,7 @@ export class NodeFolder {
 
   /** Adds files of blocks up to the ledger's height. */
   add(made: readonly Made[]): void {
-    const added = (kind: Kind) => [...this.#index[kind], ...made.flatMap(({ [kind]: file }) => file ?? [])];
+    const added = (kind: Kind) => [...this.#index[kind], ...made.flatMap(([of, file]) => (of === kind ? [file] : []))];
     this.#index = { ...this.#index, files: added('files'), runes: added('runes') };
     this.list(this.#ledger.height);
   }
@@ -93,14 +93,17 @@ export class NodeFolder {
     this.#ledger.keepRowsFrom(from);
     const { rowsFrom } = this.#ledger;
     const joined = async (kind: Kind, files: readonly RowFile[]): Promise<RowFile[]> => {
-      const all: RowFile[] = [];
-      for (const [last, some] of groupBy(files, ({ first }) => hundredOf(first).last)) {
+      const groups = [...groupBy(files, ({ first }) => hundredOf(first).last)].map(([last, some]) => {
         const first = kind === 'files' ? Math.max(hundredOf(last).first, rowsFrom) : hundredOf(last).first;
         const isWhole = some.length === 1 && some[0]?.first === first && some[0].last === last;
-        if (last <= settled && !isWhole) all.push(await this.#rows.join(kind, some, { first, last }));
-        else for (const file of some) all.push(file);
-      }
-      return all;
+        return { first, last, files: some, isDue: last <= settled && !isWhole };
+      });
+      const all = await this.#rows.join(
+        kind,
+        groups.filter(({ isDue }) => isDue),
+      );
+      for (const group of groups) if (!group.isDue) for (const file of group.files) all.push(file);
+      return all.sort((a, b) => a.first - b.first);
     };
     const kept = this.#index.files.filter(({ last }) => last >= rowsFrom);
     this.#index = { ...this.#index, files: await joined('files', kept), runes: await joined('runes', this.#index.runes) };

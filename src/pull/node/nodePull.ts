@@ -257,9 +257,9 @@ export class NodePull {
   async #commit(before: number): Promise<void> {
     const made = await this.rows.finished();
     this.kept.add(made);
-    for (const { files, runes } of made) {
-      this.#totals.bytes += (files?.bytes ?? 0) + (runes?.bytes ?? 0);
-      this.#totals.records += files?.rows ?? 0;
+    for (const [kind, { bytes, rows }] of made) {
+      this.#totals.bytes += bytes;
+      if (kind === 'files') this.#totals.records += rows;
     }
     this.#totals.blocks += this.ledger.height - before;
   }

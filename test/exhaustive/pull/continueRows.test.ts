@@ -6,13 +6,13 @@ import { type FolderIndex, indexText, rowsName } from '../../../src/contract/row
 import { readFiles } from '../../../src/duckdb/readFilesSql.ts';
 import { Store } from '../../../src/duckdb/store.ts';
 import { ChosenOutputs } from '../../../src/pull/node/checkOutputs.ts';
-import { placeFile } from '../../../src/rows/rowsFolder.ts';
 import { copyTable, NODE_LEDGER } from '../../../src/rows/rowsForm.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../../support/build.ts';
 import { type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { memoryRows, pulledRows, pulledTree } from '../../support/nodePulls.ts';
 import { airdrop, extendedBy } from '../../support/outputStates.ts';
+import { placeFile } from '../../support/placeFile.ts';
 import { startPlainFiles } from '../../support/plainFiles.ts';
 import { failedPull, type TestPull, testPull } from '../../support/pull.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
