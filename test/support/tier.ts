@@ -27,12 +27,15 @@ class Slowest implements Reporter {
 }
 
 /**
- * Runs the longest files first, so that all workers end at about the same time, and files that are not isolated last: a
- * worker keeps its loaded modules for the next file only if that file is not isolated either.
+ * Runs the longest files first, so that all workers end at about the same time: those about the whole project, then by
+ * size. Files that are not isolated run last: a worker keeps its loaded modules for the next file only if that file is
+ * not isolated either.
  */
-class SharedLast extends BaseSequencer {
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return (await super.sort(files)).sort((a, b) => Number(!a.project.config.isolate) - Number(!b.project.config.isolate));
+    const placeOf = ({ project, moduleId }: TestSpecification) =>
+      2 * Number(!project.config.isolate) + Number(!moduleId.includes('/project/'));
+    return (await super.sort(files)).sort((a, b) => placeOf(a) - placeOf(b));
   }
 }
 
@@ -49,7 +52,7 @@ export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUs
       reporters: ['default', new Slowest(), ...(env['REPORT'] ? [new Report(env['REPORT'])] : [])],
       testTimeout: 120_000,
       hookTimeout: 600_000,
-      sequence: { sequencer: SharedLast },
+      sequence: { sequencer: LongestFirst },
       ...rest,
     },
   };
