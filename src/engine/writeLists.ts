@@ -57,8 +57,8 @@ export async function writeLists(
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
   const hadEtchings = tables?.etchings !== undefined && etchingsBefore?.hasCounts === now?.hasCounts;
-  // The levels of etchings begin at height 0, even if the build has only the last N blocks.
   const filled = (levels: readonly LevelPlan[]) => filledLevels(levels, state, store);
+  // The levels of etchings begin at height 0, even if the build has only the last N blocks.
   const etchingPlans = await filled(planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed));
   // Activity, balances and outputs have the same plans. So if the last build had no balances or no outputs, but this
   // build has them, no level is reused.

@@ -181,10 +181,12 @@ export async function entriesOf(files: readonly FileOfRows[], form: TableForm, s
   const faults = await formFaults(sound, form, store);
   const fit = sound.filter((_, i) => faults[i] === undefined);
   const contents = await contentsOf(fit, form, store);
+  const contentAt = new Map(fit.map((path, i) => [path, contents[i]]));
+  const faultAt = new Map(sound.map((path, i) => [path, faults[i]]));
   return files.map(({ path, first, last }, i) => {
     const stamp = found[i] ?? '';
     if (typeof stamp === 'string') return stamp;
-    const { rows = 0, digest = '' } = contents[fit.indexOf(path)] ?? {};
-    return faults[sound.indexOf(path)] ?? { first, last, rows, ...stamp, digest };
+    const { rows = 0, digest = '' } = contentAt.get(path) ?? {};
+    return faultAt.get(path) ?? { first, last, rows, ...stamp, digest };
   });
 }
