@@ -71,7 +71,7 @@ export class CheckedBlocks {
   async #readBlock(height: number): Promise<Block> {
     const hash = await this.node.hashAt(height);
     if (hash === undefined) throw new ChainMovedError();
-    return this.node.readBlock(hash);
+    return this.node.readBlock(hash, height);
   }
 }
 

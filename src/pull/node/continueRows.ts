@@ -84,7 +84,7 @@ export async function continueRows(
     ]);
   const next = await node.hashAt(height + 1);
   // Making the ledger takes long. If the node has pruned the block after it, this throws before that.
-  if (next !== undefined) await node.readBlock(next);
+  if (next !== undefined) await node.readBlock(next, height + 1);
   progress.begin('rows');
   for (const [i, file] of settled.entries()) {
     progress.show(i, settled.length, 'files');

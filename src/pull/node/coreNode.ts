@@ -132,19 +132,19 @@ export class BitcoinNode {
       const answer = await this.#rest(`/blockhashbyheight/${at}.json`);
       if (answer.status === 200) return parseJson(answer.body, hashAnswer).blockhash;
       if (textOf(answer.body).startsWith('Block height out of range')) return undefined;
-      throw this.#missing(answer);
+      throw this.#missing(answer, `block ${at}`);
     });
   }
 
   /**
    * Reads a block and checks its hash and merkle root. Retries a damaged block. If the node does not have the block,
    * fetches it from the block server, and also checks its witnesses. Without a block server, throws an InputError for a
-   * pruned block.
+   * pruned block. Messages name the block by its height if the caller knows it.
    */
-  async readBlock(hash: string): Promise<Block> {
+  async readBlock(hash: string, height?: number): Promise<Block> {
     const { blockServer } = this.#options;
     try {
-      return await this.#ownBlock(hash);
+      return await this.#ownBlock(hash, `block ${height ?? hash}`);
     } catch (error) {
       const isMissing = error instanceof PrunedError || error instanceof NotDownloadedError;
       if (blockServer === undefined || !isMissing) throw error;
@@ -218,9 +218,11 @@ export class BitcoinNode {
     await this.#spent(NO_BLOCK);
   }
 
-  #ownBlock(hash: string): Promise<Block> {
+  #ownBlock(hash: string, name: string): Promise<Block> {
     return this.#persist(`block ${hash}`, async () => {
-      const bytes = await this.#body(`/block/${hash}.bin`, LARGEST_BLOCK);
+      const answer = await this.#rest(`/block/${hash}.bin`, LARGEST_BLOCK);
+      if (answer.status !== 200) throw this.#missing(answer, name);
+      const bytes = answer.body;
       if (bytes.length < HEADER_BYTES)
         throw new PassingError(`is cut off: it has ${bytes.length} bytes, less than a header of ${HEADER_BYTES}`);
       const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
@@ -247,7 +249,7 @@ export class BitcoinNode {
     return this.#persist(`the spent outputs of block ${block.hash}`, async () => {
       const outputs = new SpentOutputs(block, wanted);
       const answer = await this.#spent(block.hash, outputs.feed);
-      if (answer.status !== 200) throw this.#missing(answer);
+      if (answer.status !== 200) throw this.#missing(answer, `block ${block.hash}`);
       return outputs.end();
     });
   }
@@ -320,15 +322,15 @@ export class BitcoinNode {
     return answer.body;
   }
 
-  /** Returns the error for an answer without the requested block. */
-  #missing({ status, body }: Answer): CliError | PassingError {
+  /** Returns the error for an answer without the requested block. `block` names the block. */
+  #missing({ status, body }: Answer, block = 'a block'): CliError | PassingError {
     const text = textOf(body);
     if (text.includes('not fully downloaded'))
-      return new NotDownloadedError(`${this.name} has not yet downloaded a block that is needed (${quoted(text)})`, [
+      return new NotDownloadedError(`${this.name} has not yet downloaded ${block}, which is needed (${quoted(text)})`, [
         'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
       ]);
     if (!text.includes('pruned data')) return statusError(status, text);
-    return new PrunedError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
+    return new PrunedError(`${this.name} has pruned ${block}, which is needed (${quoted(text)})`, [
       'Give a server that has it with --block-source: it need not be trusted.',
       'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
       'Or pull newer rows of a mirror into another folder (--to), which the node then continues.',

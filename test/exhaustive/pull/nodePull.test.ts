@@ -324,7 +324,7 @@ describe('a pull from a node', () => {
     node.options.prunedBelow = 3;
     const error = await failed();
     node.options.prunedBelow = undefined;
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/has pruned a block that is needed/)]);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/has pruned block 0, which is needed/)]);
   });
 
   it('refuses a node of another network', async () => {
