@@ -1,3 +1,3 @@
 import { tier } from '../support/tier.ts';
 
-export default tier('test/hosts/*.test.ts', { testTimeout: 600_000, maxWorkers: 2 });
+export default tier('test/hosts/*.test.ts', { testTimeout: 600_000, isolate: false, maxWorkers: 2 });
