@@ -1,7 +1,7 @@
 /** Tests the imports between files and folders by the rules of docs/architecture.md, and the picture on this page. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import ts from 'typescript';
+import ts from 'typescript-api';
 import { describe, expect, it } from 'vitest';
 import { filesBelow } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';

@@ -1,9 +1,11 @@
 /**
  * Finds which folders of the source import each other, including types, and draws the picture in docs/architecture.md.
+ *
+ * `typescript` checks the types; it has no functions for programs yet, so tests use those of `typescript-api`, an older version.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ts from 'typescript';
+import ts from 'typescript-api';
 import { filesBelow } from './build.ts';
 import { ROOT } from './cli.ts';
 

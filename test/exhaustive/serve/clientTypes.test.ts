@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import ts from 'typescript';
+import ts from 'typescript-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
