@@ -18,6 +18,8 @@ export interface KeyedRows {
   readonly bound?: number | undefined;
   /** Column of texts or numbers. Rows with the same value are in the same part. */
   readonly key: string;
+  /** SQL that selects the column `key` of all rows, and of any others, in less time than `rows`. The ranges of keys are chosen from it. */
+  readonly keys?: string | undefined;
   /** Bytes of memory that DuckDB needs to sort a row: several times the length of its texts. */
   readonly rowBytes?: number;
   /** For keys that are hashes: the number above the highest one. The keys are evenly distributed below it. */
@@ -53,7 +55,7 @@ export async function* sortedRows(
  * rows that they can be sorted, grouped or joined at once, unless more rows have the same key.
  */
 export async function* rowParts(
-  { rows, most, bound = Number.POSITIVE_INFINITY, key, rowBytes = ROW_BYTES, hashEnd }: KeyedRows,
+  { rows, most, bound = Number.POSITIVE_INFINITY, key, keys, rowBytes = ROW_BYTES, hashEnd }: KeyedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<string> {
@@ -70,13 +72,13 @@ export async function* rowParts(
   countCrossing('sortedAtOnce');
   const folder = join(store.scratch, store.nameOf('sorted'));
   try {
-    yield* dividedRows(queries, count, folder, { key, atOnce, rowBytes, hashEnd }, store);
+    yield* dividedRows(queries, count, folder, { key, keys, atOnce, rowBytes, hashEnd }, store);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-interface PartForm extends Required<Pick<KeyedRows, 'key' | 'rowBytes'>> {
+interface PartForm extends Required<Pick<KeyedRows, 'key' | 'rowBytes'>>, Pick<KeyedRows, 'keys'> {
   /** Number of rows of a part. */
   readonly atOnce: number;
   readonly hashEnd: number | undefined;
@@ -90,9 +92,9 @@ async function* dividedRows(
   form: PartForm,
   store: Store,
 ): AsyncGenerator<string> {
-  const { key, atOnce, rowBytes, hashEnd } = form;
+  const { key, keys = unionOf(queries), atOnce, rowBytes, hashEnd } = form;
   const parts = Math.min(Math.ceil(count / atOnce), MOST_PARTS);
-  const ends = hashEnd === undefined ? await sampledEnds(unionOf(queries), parts, key, store) : evenEnds(parts, hashEnd);
+  const ends = hashEnd === undefined ? await sampledEnds(keys, parts, key, store) : evenEnds(parts, hashEnd);
   if (ends.length === 0) return yield unionOf(queries);
   for (const query of queries)
     await store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM (${query})`, folder, { by: 'part', rowBytes });
@@ -102,7 +104,7 @@ async function* dividedRows(
     const rows = `FROM ${readRows(file)}`;
     const held = await store.number(`SELECT count(*) AS number ${rows}`);
     if (held <= MOST_EXCESS * atOnce) yield rows;
-    else yield* dividedRows([rows], held, join(folder, `again-${part}`), { ...form, hashEnd: undefined }, store);
+    else yield* dividedRows([rows], held, join(folder, `again-${part}`), { ...form, keys: undefined, hashEnd: undefined }, store);
     rmSync(file, { recursive: true });
   }
 }

@@ -176,6 +176,7 @@ class BalanceRows {
     const changes = {
       rows: `SELECT url_encode(address) AS key, ordinal, units, sign FROM (${changesIn(range.first, range.last, this.form)}) JOIN ${etchings} USING (id)`,
       most: `(SELECT count(*) FROM ${records} WHERE ${isWithin(range)})`,
+      keys: `SELECT url_encode(address) AS key FROM ${records} WHERE ${isWithin(range)} AND address IS NOT NULL`,
       ...{ bound, key: 'key', rowBytes: CHANGE_BYTES },
     };
     const addresses = this.form.open('balances.addresses', range);
