@@ -162,7 +162,7 @@ describe('relations of the store', () => {
   const made = (strings: readonly string[]) => namesAfter(strings, 'CREATE (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?');
   /** Returns the names that WITH clauses define. */
   const inQuery = (strings: readonly string[]) =>
-    strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:NOT MATERIALIZED )?\(/g)].map(([, name = '']) => name));
+    strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:(?:NOT )?MATERIALIZED )?\(/g)].map(([, name = '']) => name));
 
   it('are named in SQL only by the file that creates them; others get them as values (src/duckdb/table.ts)', () => {
     const found: string[] = [];
