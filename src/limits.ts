@@ -155,15 +155,7 @@ export const SERVER_LIMITS = /* @__PURE__ */ (() => ({
   streamedBytes: 256 * KB,
   /** Maximum number of open files of an archive. A process may usually have a thousand open files. */
   openFiles: 256,
-  /** Maximum number of folders for which the server remembers, for one second, whether they are inside the build. */
-  folders: 10_000,
-  /** Requests of a connection that wait for the answers to its earlier requests. One more closes the connection. */
-  pending: 1000,
-  /** Maximum number of open connections. The server closes further connections immediately. */
-  connections: 20_000,
-  /** Request line and headers together, in bytes. The documentation promises this value, which is Node's default. */
-  headerBytes: 16 * KB,
-  /** File parts that an answer reads or inflates without taking turns with others. One with 60 records needs at most 132. */
+  /** File parts that an answer reads or inflates without pauses for others. One with 60 records needs at most 132. */
   freeParts: 200,
 }))();
 export type ServerLimits = Readonly<typeof SERVER_LIMITS>;

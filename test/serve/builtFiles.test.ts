@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { attempt } from '../../src/attempt.ts';
 import { SERVER_LIMITS } from '../../src/limits.ts';
 import { isUnread } from '../../src/serve/http/handler.ts';
@@ -157,21 +157,5 @@ describe.skipIf(!existsSync('/proc/self/fd'))('a file of an archive', () => {
     expect([isOpen('a'), isOpen('b')]).toEqual([false, true]);
     files.close();
     expect(isOpen('b')).toBe(false);
-  });
-
-  it('is read in another thread after slow reads, and closed afterwards', async () => {
-    const files = new BuiltFiles(folder);
-    let now = 0;
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 2));
-    for (let i = 0; i < 3; i += 1) expect(String(await files.read('a', 0, 1))).toBe('a');
-    clock.mockRestore();
-    expect(isOpen('a')).toBe(true);
-    files.close();
-    expect(await Promise.all([files.read('a', 0, 1).then(String), files.read('a', 0, 2), files.read('c', 0, 1)])).toEqual([
-      'a',
-      undefined,
-      undefined,
-    ]);
-    expect(isOpen('a')).toBe(false);
   });
 });

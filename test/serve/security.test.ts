@@ -345,11 +345,10 @@ describe('requests that could be smuggled', () => {
     }
   });
 
-  it('of HTTP/1.0 are answered and closed, and those of HTTP/1.1 without a host refused in JSON', async () => {
+  it('of HTTP/1.0 are answered and closed, and those of HTTP/1.1 without a host refused', async () => {
     expect(await sendRaw(host.port, `GET ${BLOCK} HTTP/1.0\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 200 OK\r\n[\s\S]*connection: close\r\n[\s\S]*"total":437/i,
     );
-    const answer = await sendRaw(host.port, `GET ${BLOCK} HTTP/1.1\r\n\r\n`);
-    expect([statusOf(answer), JSON.parse(bodyOf(answer))]).toMatchObject([400, { statusCode: 400 }]);
+    expect(statusOf(await sendRaw(host.port, `GET ${BLOCK} HTTP/1.1\r\n\r\n`))).toBe(400);
   });
 });

@@ -1,12 +1,11 @@
 /** Reads files of a build for the local server, never from outside the build's folder. Caches recent files. */
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, readSync, realpathSync, type Stats } from 'node:fs';
-import { lstat, open, readFile, realpath } from 'node:fs/promises';
-import { dirname, sep } from 'node:path';
+import { closeSync, createReadStream, fstatSync, openSync, readFileSync, readSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { sep } from 'node:path';
 import { pipeline, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { createGzip, gunzipSync, gzip } from 'node:zlib';
-import { isAbsence, messageOf } from '../../errors.ts';
+import { codeOf, isAbsence } from '../../errors.ts';
 import { PartCache } from '../../format/partCache.ts';
 import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import type { Files, OpenFile } from '../../pages/fileAccess.ts';
@@ -28,21 +27,6 @@ const BYTES_PER_ENTRY = 600;
 
 /** Milliseconds for which a changed file is not cached: another change may leave its modification time the same. */
 const TOO_FRESH_MS = 100;
-
-/** Time for which the result of a folder check stays valid, in milliseconds. */
-const FOLDER_MS = 1000;
-
-/**
- * Milliseconds above which the read of a small file counts as slow. After several slow reads, reads files in other
- * threads, because synchronous reads of a slow disk would block all other requests.
- */
-const SLOW_MS = 1;
-/**
- * Number of consecutive slow reads that show a slow disk. A single read may be slow because another process used the
- * processor.
- */
-const SLOW_IN_A_ROW = 3;
-const READS_AFTER_SLOW_ONES = 100;
 
 const compress = promisify(gzip);
 /** The fastest level: twice as fast as the default, with output about a fifth larger. */
@@ -93,7 +77,7 @@ export class BuiltFile implements OpenFile {
    * at ASCII characters. Decoding would take a third of the time of an answer.
    */
   async text(): Promise<string> {
-    if (this.bytes === undefined) return readFile(this.path, 'latin1');
+    if (this.bytes === undefined) return readFileSync(this.path, 'latin1');
     this.#text ??= this.bytes.body.toString('latin1');
     return this.#text;
   }
@@ -144,55 +128,19 @@ async function etagOfOpened(fd: number, size: number): Promise<string> {
   return etagOfDigest(hash.digest('hex'));
 }
 
-/** File access, either synchronous or in other threads. */
-interface Reading {
-  lstat(path: string): Stats | undefined | Promise<Stats>;
-  /** Returns a path without symbolic links. */
-  realpath(path: string): string | Promise<string>;
-  read(path: string): Buffer | Promise<Buffer>;
-}
-
-const AT_ONCE: Reading = {
-  // An error for each missing file would take longer than reading a file.
-  lstat: (path) => lstatSync(path, { throwIfNoEntry: false }),
-  realpath: (path) => realpathSync.native(path),
-  read: (path) => readFileSync(path),
-};
-const IN_THREADS: Reading = { lstat: (path) => lstat(path), realpath: (path) => realpath(path), read: (path) => readFile(path) };
-
-/** Returns undefined if the file, or the target of a link, does not exist, or if a folder of its path is a file. */
-async function orMissing<Found>(find: () => Found | Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await find();
-  } catch (error) {
-    if (!isAbsence(error)) throw error;
-  }
-}
-
 /** Thrown if a path of the build is not a file, or is a link that leads out of the build's folder. */
 export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
-/** Follows a symbolic link. Undefined if its target does not exist. */
-async function follow(link: string, { lstat, realpath }: Reading): Promise<[real: string, stats: Stats] | undefined> {
-  try {
-    const real = await orMissing(() => realpath(link));
-    const stats = real === undefined ? undefined : await orMissing(() => lstat(real));
-    return real === undefined || stats === undefined ? undefined : [real, stats];
-  } catch (error) {
-    // The link is circular, or this process may not read its target.
-    throw new ForeignFileError(`${link} is a symbolic link that cannot be followed (${messageOf(error)}); replace it with the file itself`);
-  }
-}
-
+/**
+ * Reads synchronously: a read from the system's cache takes 20 µs, and an asynchronous one would switch to other threads
+ * three times, which would take most of a request's time.
+ */
 export class BuiltFiles implements Files<BuiltFile> {
-  readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
   readonly #cached: PartCache;
   /** Open files of layout `archive`, least recently used first. */
   readonly #opened = new Map<string, number>();
-  #slowReads = 0;
-  #readsInThreads = 0;
 
   constructor(
     private readonly dir: string,
@@ -203,15 +151,20 @@ export class BuiltFiles implements Files<BuiltFile> {
     this.#cached = new PartCache(limits.fileBytes, undefined, 'fileBytes');
   }
 
-  /**
-   * Opens a file of the build. Reads synchronously while the disk is fast: a read from the system's cache takes 20 µs.
-   * An asynchronous read would switch to other threads three times, which would take most of a request's time. Rejects
-   * with a ForeignFileError for a path outside the folder, and for anything that is not a file.
-   */
+  /** Opens a file of the build. Rejects with a ForeignFileError for a path outside the folder, and for anything that is no file. */
   async open(path: string): Promise<BuiltFile | undefined> {
-    if (this.#readsInThreads === 0) return this.#open(path, AT_ONCE);
-    this.#readsInThreads -= 1;
-    return this.#open(path, IN_THREADS);
+    const stats = this.#statsOf(path);
+    if (stats === undefined) return undefined;
+    const cached = this.#cached.known(path) as BuiltFile | undefined;
+    if (cached !== undefined && isSame(cached.stats, stats)) return cached;
+    this.#cached.forget(path);
+    const real = this.#realOf(path, stats);
+    const bytes = exceeds(this.limits, 'streamedBytes', stats.size) ? undefined : readFileSync(real);
+    const level = real.endsWith('.json') ? GZIP_LEVEL : SITE_GZIP_LEVEL;
+    const file = new BuiltFile(real, stats, bytes && new Bytes(bytes, undefined, level));
+    if (this.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS)
+      this.#cached.keep(path, { value: file, bytes: BYTES_PER_ENTRY + COPIES_IN_MEMORY * (bytes?.length ?? 0) });
+    return file;
   }
 
   /**
@@ -219,29 +172,20 @@ export class BuiltFiles implements Files<BuiltFile> {
    * part of it. This is safe, because they never change.
    */
   async read(path: string, offset: number, length: number): Promise<Uint8Array | undefined> {
+    const handle = this.#handleOf(path);
+    if (handle === undefined) return undefined;
     const part = Buffer.allocUnsafeSlow(length);
-    if (this.#readsInThreads > 0) {
-      this.#readsInThreads -= 1;
-      const real = await this.#realOf(path, IN_THREADS);
-      return real === undefined ? undefined : readInThread(real, part, offset);
-    }
-    const real = this.#opened.has(path) ? path : await this.#realOf(path, AT_ONCE);
-    if (real === undefined) return undefined;
-    // Without a pause in between, so that no other request closes the file.
-    const handle = this.#handleOf(path, real);
-    const count = await this.#timed(() => readSync(handle, part, 0, length, offset));
-    return count === length ? part : undefined;
-  }
-
-  async #realOf(path: string, reading: Reading): Promise<string | undefined> {
-    const found = await this.#locate(path, reading);
-    if (found !== undefined) await this.#check(path, found[0], found[1], reading);
-    return found?.[0];
+    return readSync(handle, part, 0, length, offset) === length ? part : undefined;
   }
 
   /** Returns a file that is open, or opens it, and closes the least recently used files above the limit. */
-  #handleOf(path: string, real: string): number {
-    const handle = this.#opened.get(path) ?? openSync(real, 'r');
+  #handleOf(path: string): number | undefined {
+    let handle = this.#opened.get(path);
+    if (handle === undefined) {
+      const stats = this.#statsOf(path);
+      if (stats === undefined) return undefined;
+      handle = openSync(this.#realOf(path, stats), 'r');
+    }
     this.#opened.delete(path);
     this.#opened.set(path, handle);
     for (const [oldest, other] of this.#opened) {
@@ -262,76 +206,26 @@ export class BuiltFiles implements Files<BuiltFile> {
     return gunzipSync(member, { maxOutputLength: most, chunkSize: INFLATED_AT_ONCE }).toString('latin1');
   }
 
-  async #open(path: string, reading: Reading): Promise<BuiltFile | undefined> {
-    const found = await this.#locate(path, reading);
-    if (found === undefined) return undefined;
-    const [real, stats] = found;
-    const cached = this.#cached.known(path) as BuiltFile | undefined;
-    if (cached !== undefined && isSame(cached.stats, stats)) return cached;
-    this.#cached.forget(path);
-    await this.#check(path, real, stats, reading);
-    const bytes = exceeds(this.limits, 'streamedBytes', stats.size) ? undefined : await this.#timed(() => reading.read(real));
-    const level = real.endsWith('.json') ? GZIP_LEVEL : SITE_GZIP_LEVEL;
-    const file = new BuiltFile(real, stats, bytes && new Bytes(bytes, undefined, level));
-    if (this.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS)
-      this.#cached.keep(path, { value: file, bytes: BYTES_PER_ENTRY + COPIES_IN_MEMORY * (bytes?.length ?? 0) });
-    return file;
+  /** Returns the stats of the file that a path or link names. Undefined if it does not exist. */
+  #statsOf(path: string): Stats | undefined {
+    try {
+      return statSync(`${this.dir}/${path}`, { throwIfNoEntry: false });
+    } catch (error) {
+      if (isAbsence(error)) return undefined;
+      // The link is circular, or this process may not read its target.
+      throw new ForeignFileError(`${path} is a link that cannot be followed (${codeOf(error)}); replace it with the file itself`);
+    }
   }
 
-  /** Returns the real path and the stats of a file, following a symbolic link. Undefined if the file does not exist. */
-  async #locate(path: string, reading: Reading): Promise<[real: string, stats: Stats] | undefined> {
-    const named = `${this.dir}/${path}`;
-    const found = await orMissing(() => reading.lstat(named));
-    return found?.isSymbolicLink() === true ? follow(named, reading) : found && [named, found];
-  }
-
-  /** Throws a ForeignFileError unless this is a file inside the build's folder. */
-  async #check(path: string, real: string, stats: Stats, { realpath }: Reading): Promise<void> {
+  /** Returns the path of a file without links. Throws a ForeignFileError unless it is a file inside the build's folder. */
+  #realOf(path: string, stats: Stats): string {
     // Opening a pipe would block until another process writes to it.
     if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
-    if (!(await this.#isInside(dirname(real), realpath)))
-      throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
-  }
-
-  /** Runs a read, and measures whether the disk is slow. */
-  async #timed<Result>(read: () => Result | Promise<Result>): Promise<Result> {
-    const start = performance.now();
-    const bytes = await read();
-    this.#slowReads = performance.now() - start > SLOW_MS ? this.#slowReads + 1 : 0;
-    if (this.#slowReads >= SLOW_IN_A_ROW && this.#readsInThreads === 0) {
-      this.#slowReads = 0;
-      this.#readsInThreads = READS_AFTER_SLOW_ONES;
-    }
-    return bytes;
-  }
-
-  /**
-   * True if a folder, with symbolic links resolved, is inside the build's folder. Remembers the result for a while,
-   * because the check takes as long as reading a file.
-   */
-  async #isInside(folder: string, realpath: Reading['realpath']): Promise<boolean> {
-    const now = this.now();
-    const known = this.#folders.get(folder);
-    if (known !== undefined && known.until > now) return known.isInside;
-    const real = await orMissing(() => realpath(folder));
-    if (real === undefined) return false;
     // The build's folder may be a link that is switched to another build while the server runs.
-    const root = (await orMissing(() => realpath(this.dir))) ?? real;
-    const isInside = real === root || real.startsWith(root.endsWith(sep) ? root : root + sep);
-    if (exceeds(this.limits, 'folders', this.#folders.size + 1)) this.#folders.clear();
-    this.#folders.set(folder, { isInside, until: now + FOLDER_MS });
-    return isInside;
-  }
-}
-
-/** Reads a part of a file. Undefined if the file is shorter. */
-async function readInThread(path: string, part: Buffer, offset: number): Promise<Buffer | undefined> {
-  const file = await open(path);
-  try {
-    const { bytesRead } = await file.read(part, 0, part.length, offset);
-    return bytesRead === part.length ? part : undefined;
-  } finally {
-    await file.close();
+    const root = realpathSync.native(this.dir);
+    const real = realpathSync.native(`${this.dir}/${path}`);
+    if (real.startsWith(root.endsWith(sep) ? root : root + sep)) return real;
+    throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
   }
 }
 

@@ -1,16 +1,16 @@
 /** The files of a build in a folder. Every answer is from a single build, also while another build replaces it. */
 import type { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { PartCache } from '../../format/partCache.ts';
-import type { ServerLimits } from '../../limits.ts';
+import { exceeds, type ServerLimits } from '../../limits.ts';
 import { answerFromLists } from '../../lists/answers.ts';
-import { MissingFileError } from '../../pages/fileAccess.ts';
+import { type Files, MissingFileError } from '../../pages/fileAccess.ts';
 import { isPagePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import type { BuiltSite } from '../../pages/mirrorOptions.ts';
 import { type Answer, readFacts, respond, type WindowAnswer } from '../../pages/respond.ts';
-import type { Content, Origin } from '../http/handler.ts';
+import type { Asked, Content, Origin } from '../http/handler.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { type BuiltFile, BuiltFiles, Bytes, ForeignFileError } from './builtFiles.ts';
-import { ClientLeftError, FairFiles, type LocalRequest, Turns } from './fairTurns.ts';
 import { WatchedBuild } from './watchedBuild.ts';
 
 /**
@@ -28,11 +28,43 @@ const LONGEST_NAME = 255;
 const LONGEST_PATH = 1024;
 const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 
+/** Thrown if the client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
+export class ClientLeftError extends Error {
+  override readonly name = 'AbortError';
+}
+
+/** A request to the local server. */
+export interface LocalRequest extends Asked {
+  /**
+   * True if the client has disconnected. A client that closed only its sending side may still read. But until the server
+   * sends something, it looks like a disconnected client. So a long answer ends for such a client, too.
+   */
+  hasLeft(isLong: boolean): boolean;
+}
+
+/**
+ * Returns the files for one answer. After `freeParts` parts of files, pauses before each further one, so that the server
+ * answers other requests in between. Reads reject with a ClientLeftError after the client has disconnected.
+ */
+function fairFiles(files: BuiltFiles, request: LocalRequest, limits: ServerLimits): Files<BuiltFile> {
+  let parts = 0;
+  const next = async () => {
+    parts += 1;
+    const isLong = exceeds(limits, 'freeParts', parts);
+    if (isLong) await setImmediate();
+    if (request.hasLeft(isLong)) throw new ClientLeftError('the client has left');
+  };
+  return {
+    open: (path) => files.open(path),
+    read: async (path, offset, length) => next().then(() => files.read(path, offset, length)),
+    inflate: async (member, most) => next().then(() => files.inflate(member, most)),
+  };
+}
+
 export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
   readonly #site: WatchedBuild;
   readonly #files: BuiltFiles;
   readonly #cache: PartCache;
-  readonly #turns = new Turns();
   /**
    * Cached answers from an archive, by build. The answer to a target changes only with the build, and making it takes
    * longer than sending it.
@@ -81,7 +113,7 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
 
   #answerFrom(site: BuiltSite, request: LocalRequest): Promise<Answer<BuiltFile>> {
     const { target } = request;
-    const files = new FairFiles(this.#files, this.#turns, request, this.limits);
+    const files = fairFiles(this.#files, request, this.limits);
     if (site.archive === undefined) return respond(target, site, files, answerFromLists, this.#cache);
     const known = this.#answers.get(site) ?? new PartCache(this.limits.answerBytes);
     this.#answers.set(site, known);

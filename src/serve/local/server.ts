@@ -5,12 +5,11 @@ import { pipeline } from 'node:stream/promises';
 import type { Log } from '../../cli/log.ts';
 import { messageOf } from '../../errors.ts';
 import { FormatError } from '../../format/formatVersion.ts';
-import { errorBody, shortTarget } from '../http/errorBodies.ts';
-import { errorReply, isUnread, type Reply, replyTo, unavailable } from '../http/handler.ts';
+import { shortTarget } from '../http/errorBodies.ts';
+import { isUnread, type Reply, replyTo, unavailable } from '../http/handler.ts';
 import { logRequests } from './accessLog.ts';
 import { CLIENT_LIMITS, type ClientLimits, inTurn, limitServer, serverOptions } from './clientLimits.ts';
-import { DiskOrigin } from './diskOrigin.ts';
-import { ClientLeftError, type LocalRequest } from './fairTurns.ts';
+import { ClientLeftError, DiskOrigin, type LocalRequest } from './diskOrigin.ts';
 
 export interface ServerSettings {
   readonly compresses: boolean;
@@ -31,7 +30,8 @@ export function createMirrorServer(
   const origin = new DiskOrigin(dir, compresses, limits, now);
   const listener = inTurn((request, response) => {
     const exchange = new Exchange(request, response);
-    exchange.answer(origin).catch((error: unknown) => {
+    const answer = async () => exchange.send(await replyTo(exchange, origin));
+    answer().catch((error: unknown) => {
       if (error instanceof ClientLeftError) response.destroy();
       // Ignores the error if the client has disconnected.
       if (response.destroyed) return;
@@ -41,10 +41,10 @@ export function createMirrorServer(
       if (response.headersSent) response.destroy();
       else void exchange.send(unavailable(error instanceof FormatError ? error.message : undefined));
     });
-  }, limits);
+  });
   const server = createServer(serverOptions(limits), listener);
-  // Answers requests with an unknown `Expect` header normally. Without this listener, Node would refuse them.
-  server.on('checkExpectation', listener);
+  // Answers a client that closes its sending side after the request.
+  Object.assign(server, { httpAllowHalfOpen: true });
   limitServer(server, limits);
   if (accessLog !== undefined) logRequests(server, accessLog);
   server.on('close', () => origin.close());
@@ -72,13 +72,6 @@ class Exchange implements LocalRequest {
     return destroyed || (isLong && socket?.readableEnded === true);
   }
 
-  async answer(origin: DiskOrigin): Promise<void> {
-    const hosts = hostHeadersOf(this.request);
-    if (hosts === 1 || (hosts === 0 && this.request.httpVersion !== '1.1')) return this.send(await replyTo(this, origin));
-    const message = hosts > 1 ? 'a request must have only one Host header' : 'a request of HTTP/1.1 must have a Host header';
-    return this.send(errorReply(errorBody(400, message), ['connection', 'close']));
-  }
-
   async send({ status, headers, body }: Reply<Readable>): Promise<void> {
     const length = typeof body === 'string' ? ['content-length', String(Buffer.byteLength(body))] : [];
     // Node's types require a mutable list, but Node does not change it.
@@ -86,13 +79,6 @@ class Exchange implements LocalRequest {
     if (body !== undefined && isUnread(body)) await pipeline(body.stream(), this.response);
     else this.response.end(this.method === 'HEAD' ? undefined : body);
   }
-}
-
-/** Counts Host headers. Node's `headers` has only the first of several, but a proxy may have used the last. */
-function hostHeadersOf({ rawHeaders }: IncomingMessage): number {
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1;
-  return count;
 }
 
 /** Returns the path and query of a request. A proxy may send a complete URL, and `OPTIONS *` has no path. */

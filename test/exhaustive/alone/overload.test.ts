@@ -6,12 +6,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CLIENT_LIMITS, type ClientLimits } from '../../../src/serve/local/clientLimits.ts';
-import { createMirrorServer } from '../../../src/serve/local/server.ts';
 import { temporaryFolder, testBuild } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
 import { ROOT, saidBy } from '../../support/cli.ts';
@@ -33,7 +31,6 @@ const filesOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
 const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
 const residentMegabytesOf = (pid: number) => Number(/VmRSS:\s+([0-9]+)/.exec(statusOf(pid))?.[1]) / 1024;
 const peakMegabytesOf = (pid: number) => Number(/VmHWM:\s+([0-9]+)/.exec(statusOf(pid))?.[1]) / 1024;
-const workersOf = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
 interface Server {
   readonly child: ChildProcess;
@@ -65,11 +62,10 @@ async function startProcess(program: string, args: readonly string[]): Promise<S
 const startWith = (limits: Partial<ClientLimits>) =>
   startProcess(process.execPath, ['--import', 'tsx', join(ROOT, 'test/support/ownProcess.ts'), dist, JSON.stringify(limits)]);
 
-/** Runs `npm start` with this limit of open files for each process. */
-const startLimited = (files: number, workers = 1) => {
+/** Runs `npm start` with this limit of open files. */
+const startLimited = (files: number) => {
   const command = `ulimit -n ${files} && exec "$0" "$@"`;
-  const flags = ['--dir', dist, '--port', '0', '--workers', String(workers)];
-  return startProcess('sh', ['-c', command, process.execPath, join(ROOT, 'scripts/run.cjs'), 'serve', ...flags]);
+  return startProcess('sh', ['-c', command, process.execPath, join(ROOT, 'scripts/run.cjs'), 'serve', '--dir', dist, '--port', '0']);
 };
 
 describe('a slow client', () => {
@@ -114,37 +110,18 @@ describe('a slow client', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('that reads nothing is disconnected after the stall time, and not only after twice that time', async () => {
-    const server = createMirrorServer(dist, { limits: { ...CLIENT_LIMITS, stalledMs: 400, checkEveryMs: 50 } });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const socket = openSocket((server.address() as AddressInfo).port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n');
-    socket.pause();
-    const [connection] = (await once(server, 'connection')) as [Socket];
-    // Node's own timeout takes twice the time. Both timers run in this process, so the earlier one fires first, no matter
-    // how busy the machine is.
-    let isLate = false;
-    server.prependListener('timeout', () => {
-      isLate = true;
-    });
-    await once(connection, 'close');
-    socket.destroy();
-    server.close();
-    expect(isLate).toBe(false);
-  });
-
   it('that sends many requests in one packet and reads no answer is not served ahead, and is disconnected', async () => {
     const requests = `GET ${BLOCK}?limit=60&offset=1 HTTP/1.1\r\nhost: x\r\n\r\n`;
     const own = await startWith({ stalledMs: 700 });
     const [peak, before] = [peakMegabytesOf(own.pid), filesOf(own.pid)];
-    const sockets = [900, 20_000].map((count) => openSocket(own.port, requests.repeat(count)));
+    const sockets = [...Array<number>(10).fill(900), 20_000].map((count) => openSocket(own.port, requests.repeat(count)));
     const answers = sockets.map(untilClosed);
     for (const socket of sockets) socket.pause();
     expect((await own.send('GET', BLOCK)).status).toBe(200);
     await until(() => filesOf(own.pid) <= before);
     for (const socket of sockets) socket.resume();
     for (const answer of answers) expect((await answer).split('HTTP/1.1 200 OK').length).toBeLessThan(900);
-    // All answers together would be 600 MB.
+    // All answers together would be 270 MB and more.
     expect(peakMegabytesOf(own.pid) - peak).toBeLessThan(150);
   });
 });
@@ -192,34 +169,6 @@ describe('connections', () => {
     // are open.
     expect(most).toBeGreaterThan(5000);
     expect(memory).toBeLessThan(300);
-    expect((await send('GET', BLOCK)).status).toBe(200);
-    child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
-  });
-
-  const TOO_MANY = 'beyond what the system allows to open are closed at once, files can be read, and all is well after them';
-  it.each([1, 2])(`${TOO_MANY}: --workers %s`, async (workers) => {
-    const { child, pid, port, send } = await startLimited(300, workers);
-    const pids = workers === 1 ? [pid] : workersOf(pid);
-    expect(pids).toHaveLength(workers);
-    const most = () => Math.max(...pids.map(filesOf));
-    expect((await send('GET', BLOCK)).status).toBe(200);
-    // This client has sent a request before, so it may stay longer than the silent clients. Its second request below
-    // needs a file that the server has not read yet.
-    const first = openSocket(port, `GET ${BLOCK} HTTP/1.1\r\nhost: x\r\n\r\n`);
-    const answers = untilClosed(first);
-    await once(first, 'data');
-    // Opens connections no faster than the server accepts them. Otherwise they wait in a queue, and the server runs out
-    // of file descriptors before it can count them.
-    const sockets = await openMany(port, 600, 50, () => wait(50));
-    // Reads from the sockets, because the server tells accepted clients why it closes their connection.
-    for (const socket of sockets) socket.resume();
-    first.write('GET /runes/v1/blocks/2000004/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
-    expect((await answers).match(/HTTP\/1\.1 200 /g)).toHaveLength(2);
-    await until(() => sockets.filter((socket) => socket.closed && socket.bytesRead === 0).length > 100);
-    expect(most()).toBeLessThan(300);
-    for (const socket of sockets) socket.destroy();
-    await until(() => most() < 100);
     expect((await send('GET', BLOCK)).status).toBe(200);
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
