@@ -31,8 +31,9 @@ export async function* touchedBy(
   // A block may spend more outputs than it has records.
   const spends = `SELECT block_height, count(*) AS spends FROM ${read.spent} GROUP BY block_height`;
   const sizes = `SELECT block_height, records + coalesce(spends, 0) AS records FROM ${blocks} LEFT JOIN (${spends}) USING (block_height) ORDER BY block_height`;
-  // All lists of a portion are in memory at the same time, and a row has up to four entries of 70 bytes.
-  const most = Math.ceil(limits.listedAtOnce / 8);
+  // All lists of a portion are in memory at the same time, and a row has up to four entries, two of them addresses of at
+  // most 512 bytes.
+  const most = Math.ceil(limits.listedAtOnce / 32);
   for (const portion of portionsOf(await store.rows(sizes, { block_height: int, records: int }), most)) {
     for (const [height, lists] of await listsOf(portion, limits, read, store)) {
       const cut = lists.filter(({ is_cut }) => is_cut).map(({ kind }) => kind);
