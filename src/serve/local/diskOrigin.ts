@@ -43,22 +43,38 @@ export interface LocalRequest extends Asked {
 }
 
 /**
- * Returns the files for one answer. After `freeParts` parts of files, pauses before each further one, so that the server
- * answers other requests in between. Reads reject with a ClientLeftError after the client has disconnected.
+ * The files for one answer. After `freeParts` parts of files, pauses before each further one, so that the server answers
+ * other requests in between. Reads reject with a ClientLeftError after the client has disconnected.
  */
-function fairFiles(files: BuiltFiles, request: LocalRequest, limits: ServerLimits): Files<BuiltFile> {
-  let parts = 0;
-  const next = async () => {
-    parts += 1;
-    const isLong = exceeds(limits, 'freeParts', parts);
+class FairFiles implements Files<BuiltFile> {
+  #parts = 0;
+
+  constructor(
+    private readonly files: BuiltFiles,
+    private readonly request: LocalRequest,
+    private readonly limits: ServerLimits,
+  ) {}
+
+  open(path: string): Promise<BuiltFile | undefined> {
+    return this.files.open(path);
+  }
+
+  async read(path: string, offset: number, length: number): Promise<Uint8Array | undefined> {
+    await this.#next();
+    return this.files.read(path, offset, length);
+  }
+
+  async inflate(member: Uint8Array, most: number): Promise<string> {
+    await this.#next();
+    return this.files.inflate(member, most);
+  }
+
+  async #next(): Promise<void> {
+    this.#parts += 1;
+    const isLong = exceeds(this.limits, 'freeParts', this.#parts);
     if (isLong) await setImmediate();
-    if (request.hasLeft(isLong)) throw new ClientLeftError('the client has left');
-  };
-  return {
-    open: (path) => files.open(path),
-    read: async (path, offset, length) => next().then(() => files.read(path, offset, length)),
-    inflate: async (member, most) => next().then(() => files.inflate(member, most)),
-  };
+    if (this.request.hasLeft(isLong)) throw new ClientLeftError('the client has left');
+  }
 }
 
 export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
@@ -113,7 +129,7 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
 
   #answerFrom(site: BuiltSite, request: LocalRequest): Promise<Answer<BuiltFile>> {
     const { target } = request;
-    const files = fairFiles(this.#files, request, this.limits);
+    const files = new FairFiles(this.#files, request, this.limits);
     if (site.archive === undefined) return respond(target, site, files, answerFromLists, this.#cache);
     const known = this.#answers.get(site) ?? new PartCache(this.limits.answerBytes);
     this.#answers.set(site, known);

@@ -30,8 +30,7 @@ export function createMirrorServer(
   const origin = new DiskOrigin(dir, compresses, limits, now);
   const listener = inTurn((request, response) => {
     const exchange = new Exchange(request, response);
-    const answer = async () => exchange.send(await replyTo(exchange, origin));
-    answer().catch((error: unknown) => {
+    exchange.answer(origin).catch((error: unknown) => {
       if (error instanceof ClientLeftError) response.destroy();
       // Ignores the error if the client has disconnected.
       if (response.destroyed) return;
@@ -70,6 +69,10 @@ class Exchange implements LocalRequest {
   hasLeft(isLong: boolean): boolean {
     const { destroyed, socket } = this.response;
     return destroyed || (isLong && socket?.readableEnded === true);
+  }
+
+  async answer(origin: DiskOrigin): Promise<void> {
+    return this.send(await replyTo(this, origin));
   }
 
   async send({ status, headers, body }: Reply<Readable>): Promise<void> {
