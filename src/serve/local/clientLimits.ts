@@ -11,8 +11,8 @@ export const CLIENT_LIMITS = {
   ...SERVER_LIMITS,
   /** Maximum number of open connections. The server closes further connections immediately. */
   connections: 20_000,
-  /** Requests that a connection may send, also without reading answers. Then the server closes it. */
-  requestsPerConnection: 1000,
+  /** Requests of a connection that may wait for the answers to its earlier requests. One more closes the connection. */
+  waiting: 1000,
   /** Request line and headers together, in bytes. */
   headerBytes: 16 * 1024,
   /** Time from the start of a connection or request until its headers are complete. */
@@ -46,26 +46,30 @@ export const serverOptions = (limits: ClientLimits): ServerOptions => ({
 /** Applies the limits that can be set only after the server is created. */
 export function limitServer(server: Server, limits: ClientLimits): void {
   server.maxConnections = limits.connections;
-  server.maxRequestsPerSocket = limits.requestsPerConnection;
-  // The last answer says `connection: close`, so only a client that ignores answers sends another request.
-  server.on('dropRequest', (_request, socket: Duplex) => socket.destroy());
   server.timeout = limits.stalledMs;
   server.on('clientError', refuse);
 }
 
-/** The last answer of each connection. */
-const answers = new WeakMap<Duplex, ServerResponse>();
+/** The last answer of each connection, and the number of requests that wait for answers before theirs. */
+const turns = new WeakMap<Duplex, { last: ServerResponse; waiting: number }>();
 
 /** Makes the answers of a connection one after another: a client may send many requests before it reads an answer. */
 export const inTurn =
-  (work: RequestListener): RequestListener =>
+  (work: RequestListener, limits: ClientLimits): RequestListener =>
   (request, response) => {
     const { socket } = request;
-    const last = answers.get(socket);
-    answers.set(socket, response);
-    if (last === undefined || last.closed) work(request, response);
-    // Other connections get a turn first.
-    else last.once('close', () => socket.destroyed || setImmediate(work, request, response));
+    const turn = turns.get(socket);
+    const last = turn?.last;
+    if (turn === undefined) turns.set(socket, { last: response, waiting: 0 });
+    else turn.last = response;
+    if (turn === undefined || last === undefined || last.closed) return work(request, response);
+    turn.waiting += 1;
+    if (turn.waiting > limits.waiting) socket.destroy();
+    last.once('close', () => {
+      turn.waiting -= 1;
+      // Other connections get a turn first.
+      if (!socket.destroyed) setImmediate(work, request, response);
+    });
   };
 
 /** Milliseconds for a client to read an error answer before the connection is cut. */
@@ -73,7 +77,7 @@ const ERROR_GRACE_MS = 1000;
 
 /** Answers malformed or too slow HTTP with an error, in JSON and with the headers for browsers, and closes the connection. */
 function refuse(error: Error, socket: Duplex): void {
-  const answer = answers.get(socket);
+  const answer = turns.get(socket)?.last;
   // The client would read an error as a part of the answer that is being sent.
   const isSending = answer?.closed === false && answer.headersSent;
   if (isSending || !socket.writable) return void socket.destroy();

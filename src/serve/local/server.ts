@@ -40,7 +40,7 @@ export function createMirrorServer(
       if (response.headersSent) response.destroy();
       else void exchange.send(unavailable(error instanceof FormatError ? error.message : undefined));
     });
-  });
+  }, limits);
   const server = createServer(serverOptions(limits), listener);
   // Answers a client that closes its sending side after the request.
   Object.assign(server, { httpAllowHalfOpen: true });
