@@ -13,8 +13,11 @@ export class LineFile {
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
-  /** Does not open the file yet. Replaces an existing file. */
-  constructor(readonly file: string) {}
+  /** Does not open the file yet. Replaces an existing file. Lines in `latin1` have one character per byte. */
+  constructor(
+    readonly file: string,
+    private readonly encoding: 'utf8' | 'latin1' = 'utf8',
+  ) {}
 
   /** Adds a line, which must not contain a line feed. */
   add(line: string): void {
@@ -29,7 +32,7 @@ export class LineFile {
   flush(): void {
     try {
       this.#handle ??= openSync(this.file, 'w');
-      writeFileSync(this.#handle, Buffer.from(this.#text));
+      writeFileSync(this.#handle, Buffer.from(this.#text, this.encoding));
       this.#text = '';
     } catch (error) {
       throw Object.assign(new Error(`${this.file}: ${messageOf(error)}`), { code: codeOf(error), syscall: 'write' });
@@ -53,8 +56,12 @@ export class LineFile {
 }
 
 /** Creates a file with the lines that `add` adds. Closes the file even if `add` fails. */
-export async function writeLines(file: string, add: (lines: LineFile) => Promise<void> | void): Promise<LineFile> {
-  const lines = new LineFile(file);
+export async function writeLines(
+  file: string,
+  add: (lines: LineFile) => Promise<void> | void,
+  encoding: 'utf8' | 'latin1' = 'utf8',
+): Promise<LineFile> {
+  const lines = new LineFile(file, encoding);
   try {
     await add(lines);
   } finally {

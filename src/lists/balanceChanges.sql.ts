@@ -6,7 +6,7 @@ import { columns, type TableWith } from '../duckdb/table.ts';
 import { decimalsOf, LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 
 /** Number of digits of the largest amount, 2^128 - 1. */
-const MOST_DIGITS = 39;
+export const MOST_DIGITS = 39;
 
 /**
  * Returns the SQL expression that converts an amount to smallest units, in decimal digits. Cuts off decimals beyond the

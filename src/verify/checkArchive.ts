@@ -60,7 +60,7 @@ export class ArchiveVerification {
         const start = placed.offsets[i] ?? 0;
         const page = inflateBytes(opened.pages.subarray(start, start + length));
         hash.update(page);
-        pages.push({ path, text: page.toString() });
+        pages.push({ path, text: page.toString('latin1') });
       }
       parts.push({ path, segment, placed, hash: hash.digest('hex') });
     }

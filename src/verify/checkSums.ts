@@ -9,6 +9,7 @@ import { rowParts } from '../duckdb/sortedRows.ts';
 import { flag, int, nullable, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import type { KeptBlocks } from '../input/checkConsistency.ts';
+import { MOST_DIGITS, summedChanges } from '../lists/balanceChanges.sql.ts';
 import { movesOf } from '../rows/firstUnbalanced.ts';
 import { PULL_ANEW } from './findings.ts';
 import type { Outputs } from './spentOutputs.ts';
@@ -40,19 +41,20 @@ export async function checkBalances(
   outputs: Outputs | undefined,
   { manifest, findings, limits, store }: Verification,
 ): Promise<readonly Unbalanced[]> {
-  const moved = `SELECT rune_id, address, ${UNITS} AS units, CASE operation WHEN 'receive' THEN 'received' ELSE 'moved' END AS kind
+  // Amounts of more digits than a rune can have, which only wrong data has, count as 0, as in builds.
+  const units = `CASE WHEN strlen(${UNITS}) <= ${MOST_DIGITS} THEN ${UNITS} ELSE '0' END AS units`;
+  const moved = `SELECT rune_id, address, true AS moves, ${units}, CASE operation WHEN 'receive' THEN 1 ELSE -1 END AS sign
     FROM ${records} WHERE address IS NOT NULL AND operation IN ('receive', 'send', 'burn')`;
-  const held = outputs && `UNION ALL SELECT rune_id, address, ${UNITS}, 'held' FROM ${outputs.held} WHERE address IS NOT NULL`;
-  const sums = ['received', 'moved', 'held'].map(
-    (kind) => `sum(CASE kind WHEN '${kind}' THEN units::BIGNUM ELSE '0'::BIGNUM END) AS ${kind}`,
-  );
+  const held = outputs && `UNION ALL SELECT rune_id, address, false, ${units}, -1 FROM ${outputs.held} WHERE address IS NOT NULL`;
   const unbalanced = new Map<string, string>();
   let differing: { readonly rune: string; readonly address: string } | undefined;
   for await (const part of rowParts({ rows: `${moved} ${held ?? ''}`, key: 'address', rowBytes: 512 }, limits, store)) {
+    // Sums are normalised, so those of what an address moved and of what it holds cancel out only if they are equal.
     const rows = await store.rows(
-      `SELECT rune_id AS rune, min(address) AS address, received < moved AS below
-       FROM (SELECT rune_id, address, ${sums.join(', ')} FROM (${part}) GROUP BY rune_id, address)
-       WHERE received < moved OR (${outputs !== undefined} AND received <> moved + held) GROUP BY rune_id, below ORDER BY rune, address`,
+      `SELECT rune_id AS rune, min(address) AS address, below FROM (
+         SELECT rune_id, address, bool_or(moves AND (upper < 0 OR lower < 0)) AS below, sum(upper) <> 0 OR sum(lower) <> 0 AS differs
+         FROM (${summedChanges(part, 'rune_id, address, moves')}) GROUP BY rune_id, address)
+       WHERE below OR (${outputs !== undefined} AND differs) GROUP BY rune_id, below ORDER BY rune, address`,
       { rune: text, address: text, below: flag },
     );
     for (const { rune, address, below } of rows) {

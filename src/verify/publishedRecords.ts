@@ -3,6 +3,7 @@
  * files, and renders them again. A page is right if it has the same bytes, so its form is only checked in detail to say
  * what is wrong.
  */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
 import { type BlockDigest, misfitOf } from '../contract/schemas.ts';
@@ -62,11 +63,14 @@ export interface RenderedBlock extends FoundBlock {
 
 interface Page extends Window {
   readonly path: string;
+  /** With one character per byte, because pages are only cut at ASCII characters, and written again. */
   readonly text: string;
 }
 
 export class PublishedRecords {
   readonly #files: string[] = [];
+  /** Number of blocks that were read. */
+  #done = 0;
 
   /** `heights` has the blocks of `check`. `archive` is undefined if the output has no pages in an archive. */
   constructor(
@@ -77,24 +81,22 @@ export class PublishedRecords {
 
   /** Yields all blocks, one part after another. Adds a finding for each block that cannot be rendered, and omits it. */
   async *render(): AsyncGenerator<RenderedBlock> {
-    const { blocks, limits, progress, scratch, site, store } = this.check;
+    const { blocks, limits, progress, site, store } = this.check;
     const portions = portionsOf(blocks, limits.linesPerLoad);
     if (portions.length > 1) countCrossing('linesPerLoad');
-    let done = 0;
-    for (const portion of portions) {
-      const found: FoundBlock[] = [];
-      const lines = await writeLines(join(scratch, 'records.ndjson'), async (lines) => {
-        for (const block of portion) {
-          progress.show(done, blocks.length, 'blocks');
-          done += 1;
-          await yieldNow();
-          for (const one of this.#read(block, lines)) found.push(one);
-        }
-      });
+    const spare: Batch['bytes'][] = [];
+    let read = await this.#readPages(portions[0] ?? []);
+    for (let i = 0; i < portions.length; i += 1) {
+      const { found, lines } = read;
       const readable = found.map(({ listed }) => listed);
-      const records = readable.length === 0 ? undefined : await this.#load(lines, readable);
+      // DuckDB loads records in other threads, while this thread reads the next pages.
+      const [loading, reading] = await Promise.allSettled([
+        readable.length === 0 ? undefined : this.#load(lines, readable),
+        this.#readPages(portions[i + 1] ?? []),
+      ]);
+      read = resultOf(reading);
+      const records = resultOf(loading);
       if (records === undefined) continue;
-      const spare: Batch['bytes'][] = [];
       let at = 0;
       for await (const batch of renderBatches(store, site, readable, limits, records, spare)) {
         for (const block of batch.blocks) {
@@ -106,6 +108,22 @@ export class PublishedRecords {
       }
     }
     progress.end();
+  }
+
+  /** Writes the records of blocks as lines. Returns the blocks that can be read. */
+  async #readPages(blocks: readonly BlockDigest[]): Promise<{ readonly found: readonly FoundBlock[]; readonly lines: LineFile }> {
+    const { progress, scratch, store } = this.check;
+    const found: FoundBlock[] = [];
+    const write = async (lines: LineFile) => {
+      for (const block of blocks) {
+        progress.show(this.#done, this.check.blocks.length, 'blocks');
+        this.#done += 1;
+        await yieldNow();
+        for (const one of this.#read(block, lines)) found.push(one);
+      }
+    };
+    const lines = await writeLines(join(scratch, `${store.nameOf('records')}.ndjson`), write, 'latin1');
+    return { found, lines };
   }
 
   /** Returns a view of all records that were rendered. */
@@ -150,7 +168,7 @@ export class PublishedRecords {
     for (const [i, page] of largestPages(block, site).entries()) {
       const path = site.layout === 'files' ? pagePath(blockStem(String(block.height)), page, site) : archived?.pages[i]?.path;
       try {
-        const text = site.layout === 'files' ? readRegularFile(join(root, `${path}`)).toString() : archived?.pages[i]?.text;
+        const text = site.layout === 'files' ? readRegularFile(join(root, `${path}`)).toString('latin1') : archived?.pages[i]?.text;
         if (text === undefined) throw new Error('a page is missing in the archive');
         pages.push({ ...page, path: path ?? '', text });
       } catch (error) {
@@ -168,20 +186,20 @@ export class PublishedRecords {
     const cells = Object.keys(RECORDS).map((name) => `${CELLS[name] ?? `"${name}"`} AS "${name}"`);
     const rows = readLines(lines, `height: 'BIGINT', ord: 'BIGINT', record: 'STRUCT(${RECORD})'`);
     const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, ord, unnest(record) FROM ${rows})`;
+    const isWrong = `block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
+      OR (height, block_hash) NOT IN (SELECT (block_height, block_hash) FROM ${this.heights})`;
     let file: string;
     try {
-      file = await store.writeRows(`SELECT height, ${cells.join(', ')} FROM (${flat})`, folder);
+      file = await store.writeRows(`SELECT *, ${isWrong} AS is_wrong FROM (SELECT height, ${cells.join(', ')} FROM (${flat}))`, folder);
     } catch (error) {
       if (!isAboutFile(error)) throw error;
       if (blocks.filter((block) => this.#explain(block)).length === 0) throw error;
       return undefined;
+    } finally {
+      rmSync(lines.file);
     }
     const records = readFiles('parquet', [file]);
-    const wrong = await store.rows(
-      `SELECT DISTINCT height FROM ${records} WHERE block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
-         OR (height, block_hash) NOT IN (SELECT (block_height, block_hash) FROM ${this.heights})`,
-      { height: int },
-    );
+    const wrong = await store.rows(`SELECT DISTINCT height FROM ${records} WHERE is_wrong`, { height: int });
     for (const { height } of wrong)
       for (const block of blocks)
         if (block.height === height && !this.#explain(block))
@@ -197,7 +215,7 @@ export class PublishedRecords {
     const hash = spellHex(block.hash, site.dialect);
     for (const { path, text, offset } of this.#pagesOf(block, this.archive?.read(block)) ?? []) {
       try {
-        const { results } = schema.parse(JSON.parse(text));
+        const { results } = schema.parse(JSON.parse(Buffer.from(text, 'latin1').toString()));
         const i = results.findIndex(({ location: l }) => l.block_height !== block.height || l.block_hash !== hash);
         const other = results[i]?.location;
         if (other === undefined) continue;
@@ -210,6 +228,11 @@ export class PublishedRecords {
     }
     return false;
   }
+}
+
+function resultOf<Value>(settled: PromiseSettledResult<Value>): Value {
+  if (settled.status === 'rejected') throw settled.reason;
+  return settled.value;
 }
 
 /** Returns the records of a page. Throws if it is another page than expected. */
