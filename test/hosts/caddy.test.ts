@@ -21,7 +21,7 @@ function configure(port: number, dist: string, { exactPort, pageSizes }: HostOpt
     site = replaceOnce(site, '127.0.0.1:3000', `127.0.0.1:${exactPort}`);
   }
   if (pageSizes !== undefined) {
-    site = replaceAll(site, /(page sizes: the smallest\n\s*(?:default )?)20/g, `$1${pageSizes[0]}`, 2);
+    site = replaceAll(site, /(page sizes: the smallest\n[^\n]*?=)20/g, `$1${pageSizes[0]}`, 2);
   }
   writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n\tauto_https off\n}\n${site}`);
   const args = ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')];

@@ -95,15 +95,16 @@ function encodeSpaces(text: string): string {
 export function requestsOf(path: string): string[] {
   const [, collection, name, rest = ''] = /^runes\/v1\/(blocks|transactions)\/([^/.]+)(.*)\.json$/.exec(path) ?? [];
   if (collection === undefined || name === undefined) return [];
-  const [, operation, limit = '20', offset = '0'] = /^(?:\/([a-z]+))?(?:\/([0-9]+)\/([0-9]+))?$/.exec(rest) ?? [];
+  const [, limit = '20', offset = '0'] = /^(?:\/([0-9]+)\/([0-9]+))?$/.exec(rest) ?? ['', ''];
+  if (limit === '') return [];
   const other = name.startsWith('0x') ? name.slice(2) : `0x${name}`;
   const spellings = name.length < 64 ? [name] : [name, other];
-  const [window, of] = [[`limit=${limit}`, `offset=${offset}`], operation === undefined ? [] : [`operation_type=${operation}`]];
-  const without = window.filter((pair) => pair !== 'limit=20' && pair !== 'offset=0');
+  const window = [`limit=${limit}`, `offset=${offset}`];
   const queries = [
-    [...window, ...of],
-    [...of, ...window],
-    [...without, ...of],
+    window,
+    [`offset=${offset}`, `limit=${limit}`],
+    window.filter((pair) => pair !== 'offset=0'),
+    rest === '' ? [] : window,
   ].map((pairs) => pairs.join('&'));
   return spellings.flatMap((id) => queries.map((query) => `/runes/v1/${collection}/${id}/activity${query === '' ? '' : `?${query}`}`));
 }

@@ -37,4 +37,8 @@ export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'limit 0': 'refused 501',
   'limit 61': 'refused 501',
   'other parameters': 'refused 501',
+  'an operation of a block': 'refused 501',
+  'a folder': 'refused 501',
+  'a path that is none': 'refused 501',
+  'a path with a slash at its end': 'refused 501',
 };
