@@ -2,6 +2,7 @@
  * Tests that every host without this project's code must pass. The hosts are nginx and Caddy, each with its shipped
  * configuration.
  */
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -225,8 +226,11 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       }
     };
 
-    it('says that there is no build, instead of an unknown id', async () => {
-      expect(await answerOf(temporaryFolder(), UNKNOWN)).toMatchObject({ status: 503, headers: NO_STORE });
+    it('says that there is no complete build, instead of an unknown id', async () => {
+      const unfinished = temporaryFolder();
+      mkdirSync(join(unfinished, 'runes/v1/transactions'), { recursive: true });
+      for (const dist of [temporaryFolder(), unfinished])
+        expect(await answerOf(dist, UNKNOWN)).toMatchObject({ status: 503, headers: NO_STORE });
     });
 
     it('says that layout archive needs code', async () => {

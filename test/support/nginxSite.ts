@@ -21,5 +21,6 @@ export function nginxSite(build: string, port: number, exactPort?: number): stri
   site = replaceOnce(site, '/srv/rune-activity-mirror/dist;', `${build};`);
   if (exactPort === undefined) return site;
   site = replaceOnce(site, '$mirror_bare_file @refuse;', '$mirror_bare_file @exact;');
+  site = replaceOnce(site, 'try_files $mirror_file @refuse;', 'try_files $mirror_file @exact;');
   return replaceOnce(site, '127.0.0.1:3000', `127.0.0.1:${exactPort}`);
 }
