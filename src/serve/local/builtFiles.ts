@@ -223,7 +223,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
     // The build's folder may be a link that is switched to another build while the server runs.
     const root = realpathSync.native(this.dir);
-    const real = realpathSync.native(`${this.dir}/${path}`);
+    const real = realpathSync.native(`${root}/${path}`);
     if (real.startsWith(root.endsWith(sep) ? root : root + sep)) return real;
     throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
   }

@@ -12,7 +12,7 @@ export const CLIENT_LIMITS = {
   /** Maximum number of open connections. The server closes further connections immediately. */
   connections: 20_000,
   /** Requests of a connection that may wait for the answers to its earlier requests. One more closes the connection. */
-  waiting: 1000,
+  waiting: 100,
   /** Request line and headers together, in bytes. */
   headerBytes: 16 * 1024,
   /** Time from the start of a connection or request until its headers are complete. */
@@ -50,25 +50,30 @@ export function limitServer(server: Server, limits: ClientLimits): void {
   server.on('clientError', refuse);
 }
 
-/** The last answer of each connection, and the number of requests that wait for answers before theirs. */
-const turns = new WeakMap<Duplex, { last: ServerResponse; waiting: number }>();
+/** The answer whose turn it is on each connection, and the number of requests that wait for theirs. */
+const turns = new WeakMap<Duplex, { current: ServerResponse | undefined; waiting: number }>();
 
-/** Makes the answers of a connection one after another: a client may send many requests before it reads an answer. */
+/**
+ * Makes the answers of a connection one after another: a client may send many requests before it reads an answer. Node.js
+ * gives the connection to an answer when its turn comes. It never comes after an answer that closes the connection.
+ */
 export const inTurn =
   (work: RequestListener, limits: ClientLimits): RequestListener =>
   (request, response) => {
     const { socket } = request;
-    const turn = turns.get(socket);
-    const last = turn?.last;
-    if (turn === undefined) turns.set(socket, { last: response, waiting: 0 });
-    else turn.last = response;
-    if (turn === undefined || last === undefined || last.closed) return work(request, response);
+    const turn = turns.get(socket) ?? { current: undefined, waiting: 0 };
+    turns.set(socket, turn);
+    if (response.socket !== null) {
+      turn.current = response;
+      return work(request, response);
+    }
     turn.waiting += 1;
     if (turn.waiting > limits.waiting) socket.destroy();
-    last.once('close', () => {
+    response.once('socket', () => {
       turn.waiting -= 1;
+      turn.current = response;
       // Other connections get a turn first.
-      if (!socket.destroyed) setImmediate(work, request, response);
+      setImmediate(() => socket.destroyed || work(request, response));
     });
   };
 
@@ -77,7 +82,7 @@ const ERROR_GRACE_MS = 1000;
 
 /** Answers malformed or too slow HTTP with an error, in JSON and with the headers for browsers, and closes the connection. */
 function refuse(error: Error, socket: Duplex): void {
-  const answer = turns.get(socket)?.last;
+  const answer = turns.get(socket)?.current;
   // The client would read an error as a part of the answer that is being sent.
   const isSending = answer?.closed === false && answer.headersSent;
   if (isSending || !socket.writable) return void socket.destroy();

@@ -1,4 +1,5 @@
 /** The local server: the handler (serve/http/handler.ts) over node:http. */
+import { ReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -79,8 +80,16 @@ class Exchange implements LocalRequest {
     const length = typeof body === 'string' ? ['content-length', String(Buffer.byteLength(body))] : [];
     // Node's types require a mutable list, but Node does not change it.
     this.response.writeHead(status, length.length === 0 ? (headers as string[]) : [...headers, ...length]);
-    if (body !== undefined && isUnread(body)) await pipeline(body.stream(), this.response);
+    if (body !== undefined && isUnread(body)) await this.#stream(body.stream(), Number(headers[headers.indexOf('content-length') + 1]));
     else this.response.end(this.method === 'HEAD' ? undefined : body);
+  }
+
+  /** Sends a stream. `length` is its size in bytes, if the headers say it. */
+  async #stream(stream: Readable, length: number): Promise<void> {
+    await pipeline(stream, this.response, { end: false });
+    // The client would read the next answer as the rest of a file that somebody has shortened meanwhile.
+    if (stream instanceof ReadStream && stream.bytesRead !== length) this.response.destroy();
+    else this.response.end();
   }
 }
 

@@ -90,6 +90,8 @@ beforeAll(async () => {
         (list) => `addresses/${address}/${list}`,
       ),
     ),
+    // Some answer needs the last segment, also in layout `files`, in which only lists do.
+    `etchings/${rows.at(-1)?.rune_id}/activity?limit=7`,
     ...[
       'addresses/nobody/activity',
       'addresses/nobody/balances',
