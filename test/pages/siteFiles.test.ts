@@ -138,18 +138,21 @@ describe('netlify.toml', () => {
 
 describe.each(['nginx/nginx.conf', 'caddy/Caddyfile'])('hosting/%s', (recipe) => {
   const text = read(`hosting/${recipe}`);
-  const [, map = ''] =
-    /map (?:\$request_uri \$mirror_kind|\{mirror_target\} \{mirror_kind\} \{mirror_id\}) \{\n([\s\S]*?)\n\s*\}\n/.exec(text) ?? [];
-  const kinds = [...map.matchAll(/"~(\S+)"\s+([\w"$]+)/g)].map(([, rule = '', kind = '']) => [new RegExp(rule), kind] as const);
-  const kindOf = (path: string) => kinds.find(([rule]) => rule.test(path))?.[1] ?? 'other';
+  const [, map = ''] = /map (?:\$request_uri \$|\{mirror_target\} \{)mirror_own_file\b.* \{\n([\s\S]*?)\n\s*\}\n/.exec(text) ?? [];
+  const files = [...map.matchAll(/"~(\S+)"\s+"?([\w$/.{}]+)/g)].map(([, rule = '', file = '']) => [new RegExp(rule), file] as const);
+  /** Returns the file of a path; undefined if the recipe has none. `$1` stands for the path itself. */
+  const fileOf = (path: string) => {
+    const found = files.find(([rule]) => rule.test(path))?.[1];
+    return found?.startsWith('$') === true ? path : found === '/none' ? undefined : found;
+  };
 
   it('sends the files that the table marks for hosts, and folders with a page', () => {
-    expect(kinds.length).toBeGreaterThan(5);
-    const found = BUILD_FILES.map((kind) => [kind.path, ['landing', 'file', 'bulk'].includes(kindOf(`/${kind.path}`))]);
+    expect(files.length).toBeGreaterThan(3);
+    const found = BUILD_FILES.map((kind) => [kind.path, fileOf(`/${kind.path}`) === `/${kind.path}`]);
     expect(found).toEqual(BUILD_FILES.map((kind) => [kind.path, isSent(kind)]));
-    expect(['/', '/docs/'].map((path) => [kindOf(path), pageOfFolder(path)])).toEqual([
-      ['landing', 'index.html'],
-      ['docs', 'docs/index.html'],
+    expect(['/', '/docs/'].map((path) => [fileOf(path), `/${pageOfFolder(path)}`])).toEqual([
+      ['/index.html', '/index.html'],
+      ['/docs/index.html', '/docs/index.html'],
     ]);
   });
 
