@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { getCurrentTest } from 'vitest/suite';
+import { TestRunner } from 'vitest';
 import { hasEnded } from './cli.ts';
 
 /** Time of a hook in milliseconds, in which `getCurrentTest` has no test (tier.ts). */
@@ -10,7 +10,7 @@ const HOOK_MS = 600_000;
  * the condition if the process on which it depends has ended, or just before the time of the test ends.
  */
 export async function until(isTrue: () => boolean | Promise<boolean>, child?: ChildProcess): Promise<void> {
-  const test = getCurrentTest();
+  const test = TestRunner.getCurrentTest();
   const last = (test?.result?.startTime ?? Date.now()) + 0.9 * (test?.timeout ?? HOOK_MS);
   for (;;) {
     const isOver = child !== undefined && hasEnded(child);
