@@ -275,6 +275,16 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect(others).toEqual(refusedByEngine);
     });
 
+    it('ignores the conditions that the API ignores', async () => {
+      const target = `${BLOCK}/activity`;
+      for (const [name, value] of [
+        ['if-match', '"x"'],
+        ['if-unmodified-since', 'Sat, 01 Jan 2000 00:00:00 GMT'],
+      ] as const) {
+        expect([name, (await host().send('GET', target, { [name]: value })).status]).toEqual([name, 200]);
+      }
+    });
+
     it('reads files from the disk, not from the program behind it', async () => {
       const alone = await keep(start(recorded));
       for (const [query, same] of [
