@@ -63,6 +63,10 @@ export const inTurn =
     const { socket } = request;
     const turn = turns.get(socket) ?? { current: undefined, waiting: 0 };
     turns.set(socket, turn);
+    // An idle connection keeps nothing of its last request, whose headers may be long.
+    response.once('close', () => {
+      if (turn.current === response) turn.current = undefined;
+    });
     if (response.socket !== null) {
       turn.current = response;
       return work(request, response);
@@ -82,9 +86,8 @@ const ERROR_GRACE_MS = 1000;
 
 /** Answers malformed or too slow HTTP with an error, in JSON and with the headers for browsers, and closes the connection. */
 function refuse(error: Error, socket: Duplex): void {
-  const answer = turns.get(socket)?.current;
   // The client would read an error as a part of the answer that is being sent.
-  const isSending = answer?.closed === false && answer.headersSent;
+  const isSending = turns.get(socket)?.current?.headersSent === true;
   if (isSending || !socket.writable) return void socket.destroy();
   const [status, message] = REFUSALS[codeOf(error) ?? ''] ?? [400, 'the request is not valid HTTP'];
   const { body } = errorBody(status, message);
