@@ -6,6 +6,7 @@ import type { BlockDigest, envelope, Manifest } from '../contract/schemas.ts';
 import { makeScratch } from '../disk/scratchFolder.ts';
 import { Store } from '../duckdb/store.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { BuildError, codeOf, messageOf } from '../errors.ts';
 import type { ListTables } from '../format/listTables.ts';
 import type { Limits } from '../limits.ts';
 import type { BuiltSite } from '../pages/mirrorOptions.ts';
@@ -62,6 +63,11 @@ export async function withScratchStore<T>(
     store = await Store.open({ memoryLimit, part: PART, threads: availableParallelism(), scratch });
     if (!isSmall) await store.returnFreed();
     return await work({ store, scratch });
+  } catch (error) {
+    if (!['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '')) throw error;
+    throw new BuildError(`the folder for temporary files is full: ${messageOf(error)}`, [
+      'Free some space there, or name another folder in the variable TMPDIR.',
+    ]);
   } finally {
     store?.close();
     rmSync(scratch, { recursive: true, force: true });

@@ -3,13 +3,14 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CliError } from '../../../src/errors.ts';
 import { failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
 import { mountDisk } from '../../support/disk.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { pulledTree } from '../../support/nodePulls.ts';
+import { check } from '../../support/outputs.ts';
 import { testPull } from '../../support/pull.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { extended } from '../../support/runeChains.ts';
@@ -83,6 +84,22 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     await testBuild(join(work, 'fresh'), { inputs: build.inputs });
     expect(tree(out)).toEqual(tree(join(work, 'fresh')));
     rmSync(cache, { recursive: true });
+  });
+
+  it('of temporary files of a verification: exit code 3 and advice, and nothing stays', async () => {
+    const out = join(temporaryFolder(), 'dist');
+    await testBuild(out, { inputs: [SAMPLE_INPUT] });
+    vi.stubEnv('TMPDIR', disk);
+    fill(300_000);
+    const error: unknown = await check(out).catch((failure: unknown) => failure);
+    vi.unstubAllEnvs();
+    rmSync(join(disk, 'filler'));
+    expect(error).toMatchObject({
+      exitCode: 3,
+      message: expect.stringMatching(/^the folder for temporary files is full: /),
+      details: ['Free some space there, or name another folder in the variable TMPDIR.'],
+    });
+    expect(filesBelow(disk)).toEqual([]);
   });
 
   it('of a pull from a node, at any amount of free space: exit code 3 and advice, and the next pull continues', async () => {
