@@ -213,6 +213,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     } catch (error) {
       if (isAbsence(error)) return undefined;
       // The link is circular, or this process may not read its target.
+      if (!['ELOOP', 'EACCES'].includes(codeOf(error) ?? '')) throw error;
       throw new ForeignFileError(`${path} is a link that cannot be followed (${codeOf(error)}); replace it with the file itself`);
     }
   }
