@@ -8,8 +8,8 @@ import { words } from './records.ts';
 /** All pages of documentation, as paths from the root. */
 export const PAGES: readonly string[] = [
   ...words(`
-    README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md bench/peers/README.md input/README.md sample/README.md
-    packaging/mirror/README.md packaging/client/README.md test/fixtures/README.md
+    README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md input/README.md sample/README.md packaging/mirror/README.md
+    packaging/client/README.md test/fixtures/README.md
   `),
   ...['docs', 'hosting'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`)),
 ].filter((path) => path.endsWith('.md'));
