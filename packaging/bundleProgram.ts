@@ -13,7 +13,7 @@ export const NATIVE = ['@duckdb/node-api', '@duckdb/node-bindings'];
 /** Maps each bundle of the program to its entry point. */
 const BUNDLES: Readonly<Record<string, string>> = {
   'rune-mirror': 'packaging/main.ts',
-  build: 'packaging/build.ts',
+  build: 'scripts/build.ts',
   pull: 'scripts/pull.ts',
   init: 'scripts/init.ts',
   update: 'scripts/update.ts',

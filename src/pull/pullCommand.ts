@@ -1,18 +1,18 @@
 /** Defines and parses the flags of the pull command. */
 import { CONFIG, type Command, Flags, flag, HELP, LOG } from '../cli/flags.ts';
-import type { Log } from '../cli/log.ts';
 import { MEMORY_LIMIT, memoryBeside, memoryLimitOf } from '../cli/memoryLimit.ts';
-import { Progress } from '../cli/progress.ts';
 import { readSettings, type Settings, settingsFileOf, withSettings } from '../cli/settings.ts';
 import { plainUrl } from '../contract/plainUrl.ts';
 import { BUILD_COMMAND, buildOptions } from '../engine/buildCommand.ts';
-import { EXIT, UsageError } from '../errors.ts';
-import { LIMITS, type Limits } from '../limits.ts';
+import type { BuildOptions } from '../engine/buildOptions.ts';
+import { UsageError } from '../errors.ts';
+import type { Limits } from '../limits.ts';
 import { UNSETTLED_BLOCKS } from '../pages/mirrorOptions.ts';
 import { program } from '../program.ts';
-import type { RunBuild } from './node/followNode.ts';
-import { DEFAULTS, type WantedBlocks } from './pullOptions.ts';
-import { CHECKS, NodeUrl, type PullRequest } from './pullRequest.ts';
+import type { ClientOptions } from './httpClient.ts';
+import type { Check } from './node/checkOutputs.ts';
+import type { NodePullOptions } from './node/nodePull.ts';
+import { DEFAULTS, type PullOptions, type WantedBlocks } from './pullOptions.ts';
 
 export const PULL_COMMAND: Command = {
   section: 'pull',
@@ -59,22 +59,30 @@ export const PULL_COMMAND: Command = {
 /** Maximum of --confirmations, each with 100 KB of memory or a file. No reorganisation was ever deeper than a hundred blocks. */
 const MOST_CONFIRMATIONS = 10_000;
 
-/** Functions that load the modules which do the work. Called after the flags are checked, so that --help is fast. */
-export interface PullModules {
-  readonly pull: () => Promise<typeof import('./runPull.ts')>;
-  readonly build: () => Promise<typeof import('../engine/build.ts')>;
+/** What a pull is asked for. */
+export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
+  /** An `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
+  readonly from: URL | NodeUrl;
+  /** Server that has the blocks which the node has pruned. */
+  readonly blockSource?: URL | undefined;
+  /** Memory limit of the process, such as `1GB`. */
+  readonly memoryLimit: string;
+  /** How to build after each pull from a node. If given, the process pulls and builds until the signal aborts. */
+  readonly builds?: BuildOptions | undefined;
 }
-const MODULES: PullModules = { pull: () => import('./runPull.ts'), build: () => import('../engine/build.ts') };
 
-export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules = MODULES): Promise<void> {
-  const progress = Progress.of(flags, log);
+/** URL of a Bitcoin Core node. */
+export class NodeUrl {
+  constructor(readonly url: URL) {}
+}
+
+/** Returns what the flags and the settings of builds say. Throws a UsageError. */
+export function pullRequestOf(flags: Flags, limits: Limits, signal: AbortSignal): PullRequest {
   const from = parseFrom(flags.one('from'));
   checkUse(flags, from);
-  const interruption = new AbortController();
   const memoryLimit = memoryLimitOf(flags);
   const settings = readSettings(settingsFileOf(flags), BUILD_COMMAND);
-  const runBuild = flags.has('follow') ? buildsOf(flags.positionals, settings, memoryLimit, limits, modules) : undefined;
-  const request: PullRequest = {
+  return {
     from,
     to: flags.one('to') ?? 'input',
     wanted: parseWanted(flags.one('blocks')),
@@ -85,43 +93,27 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS, modules =
     timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
     pauseMs: DEFAULTS.pauseMs,
     blockSource: flags.has('block-source') ? urlOf('block-source', flags.one('block-source') ?? '', 'https://host/api') : undefined,
-    check: flags.choice('check', CHECKS),
-    runBuild,
+    check: flags.choice('check', ['sample', 'all'] as const satisfies readonly Check[]),
+    builds: flags.has('follow') ? buildsOf(flags.positionals, settings, memoryBeside(memoryLimit), limits) : undefined,
     memoryLimit,
     limits,
-    signal: interruption.signal,
+    signal,
   };
-  const stop = () => interruption.abort();
-  process.once('SIGINT', stop).once('SIGTERM', stop);
-  try {
-    const { pullFrom } = await modules.pull();
-    await pullFrom(request, log, progress);
-    // A build of --follow may still be running, and would keep the process alive. Killing it is safe at any moment.
-    if (interruption.signal.aborted) process.exit(EXIT.done);
-  } finally {
-    process.off('SIGINT', stop).off('SIGTERM', stop);
-  }
 }
 
-/** Returns a function that builds the pulled blocks. Checks its arguments at once, because the first pull takes hours. */
-function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits, modules: PullModules): RunBuild {
-  const options = (() => {
-    try {
-      const given = Flags.parse(BUILD_COMMAND, args);
-      for (const name of ['memory-limit', 'help'])
-        if (given.has(name))
-          throw new UsageError(
-            `--${name} must be given before the -- that begins the arguments of the build: it is for the pull and its builds`,
-          );
-      return buildOptions(withSettings(given, BUILD_COMMAND, settings), limits);
-    } catch (error) {
-      throw error instanceof UsageError ? new UsageError(`the arguments for the build are wrong: ${error.message}`) : error;
-    }
-  })();
-  return async (folder, log) => {
-    const { build } = await modules.build();
-    await build({ ...options, inputs: [folder, ...options.inputs], memoryLimit: memoryBeside(memoryLimit) }, log);
-  };
+/** Returns how to build the pulled blocks. Checks the arguments at once, because the first pull takes hours. */
+function buildsOf(args: readonly string[], settings: Settings, memoryLimit: string, limits: Limits): BuildOptions {
+  try {
+    const given = Flags.parse(BUILD_COMMAND, args);
+    for (const name of ['memory-limit', 'help'])
+      if (given.has(name))
+        throw new UsageError(
+          `--${name} must be given before the -- that begins the arguments of the build: it is for the pull and its builds`,
+        );
+    return { ...buildOptions(withSettings(given, BUILD_COMMAND, settings), limits), memoryLimit };
+  } catch (error) {
+    throw error instanceof UsageError ? new UsageError(`the arguments for the build are wrong: ${error.message}`) : error;
+  }
 }
 
 /** Throws a UsageError for flags that have no effect with this source. */

@@ -1,4 +1,4 @@
-/** Options of a pull, their defaults, and its result. Imports only types, so that --help is fast. */
+/** Options of a pull, their defaults, and its result. */
 
 /** Range of heights, both ends included. */
 export interface Heights {

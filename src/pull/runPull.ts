@@ -1,15 +1,17 @@
-/** Runs one pull: takes the lock, opens the source, pulls and reports. */
+/** Runs the pull command: takes the lock, opens the source, pulls and reports. */
 import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { attempt } from '../attempt.ts';
+import type { Flags } from '../cli/flags.ts';
 import { count, type Log } from '../cli/log.ts';
-import type { Progress } from '../cli/progress.ts';
+import { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { withLock } from '../duckdb/lockDatabase.ts';
 import { Store } from '../duckdb/store.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
 import { readIndex } from '../rows/rowsFolder.ts';
 import { NETWORKS } from '../runes/networks.ts';
 import { removeState } from '../unspent/diskLedger.ts';
@@ -22,9 +24,23 @@ import { hasAllRows } from './node/continueRows.ts';
 import { BitcoinNode } from './node/coreNode.ts';
 import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
+import { NodeUrl, type PullRequest, pullRequestOf } from './pullCommand.ts';
 import { explained, PULLED_FOLDER, removeWorkFiles, STATE_FOLDER, WORK_FOLDER, writeError } from './pulledFiles.ts';
 import type { PullResult } from './pullOptions.ts';
-import { NodeUrl, type PullRequest } from './pullRequest.ts';
+
+export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<void> {
+  const interruption = new AbortController();
+  const request = pullRequestOf(flags, limits, interruption.signal);
+  const stop = () => interruption.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  try {
+    await pullFrom(request, log, Progress.of(flags, log));
+    // A build of --follow may still be running, and would keep the process alive. Killing it is safe at any moment.
+    if (interruption.signal.aborted) process.exit(EXIT.done);
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+}
 
 /**
  * Pulls into the input folder. Throws the errors of pullRows() and NodePull, a LockedError if another pull is using the
@@ -89,7 +105,7 @@ interface FromNode {
 }
 
 /**
- * Pulls from a node once. If `runBuild` is given, then pulls and builds each new block until the signal aborts. Makes a
+ * Pulls from a node once. If `builds` is given, then pulls and builds each new block until the signal aborts. Makes a
  * damaged ledger again from the rows in the folder, if it has all of them.
  */
 async function pullFromNode(
@@ -99,7 +115,7 @@ async function pullFromNode(
   log: Log,
   progress: Progress,
 ): Promise<PullResult> {
-  const { signal, runBuild } = request;
+  const { signal, builds } = request;
   const onNotice = (message: string) => log.notice(message);
   const blockServer = request.blockSource && new BlockServer(request.blockSource, client, request.concurrency);
   const node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
@@ -110,8 +126,8 @@ async function pullFromNode(
         pull = await NodePull.open({ ...request, folder }, node, store, log, progress);
         const result = await pull.run(progress);
         done(result);
-        if (runBuild === undefined) await pull.settle();
-        else await follow({ folder, runBuild, signal }, node, pull, log, progress);
+        if (builds === undefined) await pull.settle();
+        else await follow({ folder, builds, signal }, node, pull, log, progress);
         return result;
       } catch (error) {
         if (!isFirst || !(error instanceof DamagedStateError)) throw error;

@@ -2,8 +2,8 @@
 import { Progress } from '../../src/cli/progress.ts';
 import { CliError } from '../../src/errors.ts';
 import type { Clock } from '../../src/pull/httpClient.ts';
+import { NodeUrl, type PullRequest } from '../../src/pull/pullCommand.ts';
 import type { PullResult } from '../../src/pull/pullOptions.ts';
-import { NodeUrl, type PullRequest } from '../../src/pull/pullRequest.ts';
 import { pullFrom } from '../../src/pull/runPull.ts';
 import { RecordingLog } from './build.ts';
 import { TEST_LIMITS } from './limits.ts';

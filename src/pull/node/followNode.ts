@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { peakMegabytes } from '../../cli/stopwatch.ts';
+import { build } from '../../engine/build.ts';
+import type { BuildOptions } from '../../engine/buildOptions.ts';
 import { BuildError, CliError, EXIT, UsageError } from '../../errors.ts';
 import { explained } from '../pulledFiles.ts';
 import type { BitcoinNode } from './coreNode.ts';
@@ -17,13 +19,11 @@ const LOST_MS = 10_000;
 /** Milliseconds until a failed build is retried. */
 const FAILED_MS = 60_000;
 
-/** Runs a build of the folder `pulled`. Rejects with the errors of build() (engine/build.ts). */
-export type RunBuild = (pulled: string, log: Log) => Promise<unknown>;
-
 export interface FollowOptions {
   /** Path of the folder `pulled`. */
   readonly folder: string;
-  readonly runBuild: RunBuild;
+  /** How to build the folder, which is one more input. */
+  readonly builds: BuildOptions;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +33,7 @@ export interface FollowOptions {
  */
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
   const { signal } = options;
-  let built = pull.hasRows && (await build(options, log));
+  let built = pull.hasRows && (await tryBuild(options, log));
   log.info('following', `Following ${node.name}; a new block is pulled and built when the node has it.`);
   let seen: string | undefined;
   let retryAt = Number.POSITIVE_INFINITY;
@@ -45,7 +45,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
         const { blocks, records, replaced, heights } = await pull.run(progress);
         if (pull.hasRows && (blocks > 0 || replaced > 0 || !built)) {
           const pulledMs = performance.now() - clock;
-          built = await build(options, log);
+          built = await tryBuild(options, log);
           const tip = heights.at(-1)?.last;
           const what = `${count(blocks, 'block')} to ${tip}${replaced === 0 ? '' : `, ${replaced} replaced`}: ${count(records, 'record')}`;
           const seconds = { pull: round(pulledMs), build: round(performance.now() - clock - pulledMs) };
@@ -86,7 +86,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, unde
  * Runs a build. If it fails, logs its notices and its error, and returns false. Returns false also if the signal
  * aborts. Throws a UsageError for bad arguments.
  */
-async function build({ folder, runBuild, signal }: FollowOptions, log: Log): Promise<boolean> {
+async function tryBuild({ folder, builds, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
   const said: string[] = [];
   const quiet: Log = { info: () => {}, summary: () => {}, notice: (message) => said.push(message), failure: () => {}, error: () => {} };
@@ -96,7 +96,7 @@ async function build({ folder, runBuild, signal }: FollowOptions, log: Log): Pro
   });
   signal.addEventListener('abort', stop);
   try {
-    await Promise.race([runBuild(folder, quiet), aborted]);
+    await Promise.race([build({ ...builds, inputs: [folder, ...builds.inputs] }, quiet), aborted]);
     return true;
   } catch (error) {
     if (signal.aborted) return false;
