@@ -13,7 +13,7 @@ import { MOST_DIGITS, summedChanges } from '../lists/balanceChanges.sql.ts';
 import { movesOf } from '../rows/firstUnbalanced.ts';
 import { PULL_ANEW } from './findings.ts';
 import type { Outputs } from './spentOutputs.ts';
-import { isFromNode, type Verification } from './verification.ts';
+import type { Verification } from './verification.ts';
 
 /** Maximum number of runes or transactions that get a finding of their own. */
 const MOST_NAMED = 20;
@@ -21,26 +21,19 @@ const MOST_NAMED = 20;
 /** Advice for outputs that do not add up: the input may lack spent outputs. */
 const BUILD_OR_PULL = `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`;
 
-/** A rune with balances below zero, and the address of one of these balances. */
-export interface Unbalanced {
-  readonly rune: string;
-  readonly address: string;
-}
-
 type Moving = TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | 'amount'>;
 
 const UNITS = `replace(coalesce(amount, '0'), '.', '')`;
 
 /**
- * Finds balances below zero, and addresses whose unspent outputs do not add up to their balances. For records from a
- * node, adds findings and returns an empty list. Otherwise only returns the runes of balances below zero. `records` must
- * begin at the first block with runes.
+ * Adds findings for balances below zero, and for addresses whose unspent outputs do not add up to their balances. Only for
+ * records from a node that begin at the first block with runes.
  */
 export async function checkBalances(
   records: Moving,
   outputs: Outputs | undefined,
-  { manifest, findings, limits, store }: Verification,
-): Promise<readonly Unbalanced[]> {
+  { findings, limits, store }: Verification,
+): Promise<void> {
   // Amounts of more digits than a rune can have, which only wrong data has, count as 0, as in builds.
   const units = `CASE WHEN strlen(${UNITS}) <= ${MOST_DIGITS} THEN ${UNITS} ELSE '0' END AS units`;
   const moved = `SELECT rune_id, address, true AS moves, ${units}, CASE operation WHEN 'receive' THEN 1 ELSE -1 END AS sign
@@ -62,26 +55,15 @@ export async function checkBalances(
       else differing ??= { rune, address };
     }
   }
-  const found = [...unbalanced].sort().map(([rune, address]) => ({ rune, address }));
-  if (!isFromNode(manifest)) {
-    // Amounts with different numbers of decimals, which only wrong data has, cannot be added.
-    const mixed = await store.rows(
-      `SELECT rune_id AS rune FROM ${records} WHERE ltrim(amount, '0.') <> '' GROUP BY rune_id
-       HAVING min(strlen(split_part(amount, '.', 2))) < max(strlen(split_part(amount, '.', 2)))`,
-      { rune: text },
-    );
-    const isMixed = new Set(mixed.map(({ rune }) => rune));
-    return found.filter(({ rune }) => !isMixed.has(rune));
-  }
+  const found = [...unbalanced].sort();
   if (found.length === 0 && differing !== undefined)
     findings.add(
       `the outputs of the address ${differing.address} and the rune ${differing.rune} do not add up to its balance`,
       BUILD_OR_PULL,
     );
-  for (const { rune, address } of found.slice(0, MOST_NAMED))
+  for (const [rune, address] of found.slice(0, MOST_NAMED))
     findings.add(`rune ${rune}: the address ${address} sends more than it received`, PULL_ANEW);
   if (found.length > MOST_NAMED) findings.add(`${found.length - MOST_NAMED} more runes have addresses that send more than they received`);
-  return [];
 }
 
 /**

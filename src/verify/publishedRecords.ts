@@ -18,7 +18,7 @@ import { renderBatches } from '../engine/render/renderBatches.ts';
 import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
 import { RECORDS, type Records, validity } from '../input/canonicalRecordSql.ts';
 import { countCrossing } from '../limits.ts';
-import { envelopeHead, readPage } from '../pages/envelope.ts';
+import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { blockStem, digestsPath, pagePath, pagesOf } from '../pages/filePaths.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
@@ -144,20 +144,13 @@ export class PublishedRecords {
     const pages = read && this.#pagesOf(block, read.archived);
     if (pages === undefined) return [];
     // No line is written before all pages are read, because a block of which one is damaged is not rendered at all.
-    const records: (readonly string[])[] = [];
     for (const page of pages) {
-      try {
-        records.push(recordsOf(page, block));
-      } catch (error) {
-        findings.add(`${page.path}: ${misfitOf(error)}`);
-        return [];
-      }
+      const why = misfitOfPage(page, block);
+      if (why === undefined) continue;
+      findings.add(`${page.path}: ${why}`);
+      return [];
     }
-    let ord = 0;
-    for (const record of records.flat()) {
-      lines.add(`{"height":${block.height},"ord":${ord},"record":${record}}`);
-      ord -= 1;
-    }
+    for (const { text } of pages) lines.add(`{"height":${block.height},${text.slice(1)}`);
     return [{ listed: block, parts: read?.archived?.parts }];
   }
 
@@ -184,13 +177,23 @@ export class PublishedRecords {
     const { store, scratch } = this.check;
     const folder = join(scratch, store.nameOf('records'));
     const cells = Object.keys(RECORDS).map((name) => `${CELLS[name] ?? `"${name}"`} AS "${name}"`);
-    const rows = readLines(lines, `height: 'BIGINT', ord: 'BIGINT', record: 'STRUCT(${RECORD})'`);
-    const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, ord, unnest(record) FROM ${rows})`;
-    const isWrong = `block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
+    const pages = readLines(
+      lines,
+      `height: 'BIGINT', "limit": 'BIGINT', "offset": 'BIGINT', total: 'BIGINT', results: 'STRUCT(${RECORD})[]'`,
+    );
+    const isCut = `len(results) <> least("limit", total - "offset")`;
+    const records = `SELECT height, ${isCut} AS is_cut, -"offset" - generate_subscripts(results, 1) AS ord, unnest(results) AS record FROM ${pages}`;
+    const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, is_cut, ord, unnest(record) FROM (${records}))`;
+    const isWrong = `is_cut OR block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
       OR (height, block_hash) NOT IN (SELECT (block_height, block_hash) FROM ${this.heights})`;
     let file: string;
     try {
-      file = await store.writeRows(`SELECT *, ${isWrong} AS is_wrong FROM (SELECT height, ${cells.join(', ')} FROM (${flat}))`, folder);
+      file = await store.writeRows(
+        `SELECT * EXCLUDE (is_cut), ${isWrong} AS is_wrong FROM (SELECT height, is_cut, ${cells.join(', ')} FROM (${flat}))`,
+        folder,
+        undefined,
+        { height: 'BIGINT', ...RECORDS, is_wrong: 'BOOLEAN' },
+      );
     } catch (error) {
       if (!isAboutFile(error)) throw error;
       if (blocks.filter((block) => this.#explain(block)).length === 0) throw error;
@@ -198,24 +201,26 @@ export class PublishedRecords {
     } finally {
       rmSync(lines.file);
     }
-    const records = readFiles('parquet', [file]);
-    const wrong = await store.rows(`SELECT DISTINCT height FROM ${records} WHERE is_wrong`, { height: int });
+    const loaded = readFiles('parquet', [file]);
+    const wrong = await store.rows(`SELECT DISTINCT height FROM ${loaded} WHERE is_wrong`, { height: int });
     for (const { height } of wrong)
       for (const block of blocks)
         if (block.height === height && !this.#explain(block))
           this.check.findings.add(`block ${height}: a record breaks the rules of the API`);
     if (wrong.length > 0) return undefined;
     this.#files.push(file);
-    return records;
+    return loaded;
   }
 
   /** Adds a finding that says what is wrong with the values in the pages of a block. False if none is found. */
   #explain(block: BlockDigest): boolean {
     const { schema, findings, site } = this.check;
     const hash = spellHex(block.hash, site.dialect);
-    for (const { path, text, offset } of this.#pagesOf(block, this.archive?.read(block)) ?? []) {
+    for (const { path, text, limit, offset } of this.#pagesOf(block, this.archive?.read(block)) ?? []) {
       try {
         const { results } = schema.parse(JSON.parse(Buffer.from(text, 'latin1').toString()));
+        const records = Math.min(limit, block.records - offset);
+        if (results.length !== records) throw new Error(`it has ${results.length} records, expected ${records}`);
         const i = results.findIndex(({ location: l }) => l.block_height !== block.height || l.block_hash !== hash);
         const other = results[i]?.location;
         if (other === undefined) continue;
@@ -235,12 +240,12 @@ function resultOf<Value>(settled: PromiseSettledResult<Value>): Value {
   return settled.value;
 }
 
-/** Returns the records of a page. Throws if it is another page than expected. */
-function recordsOf({ text, ...window }: Page, block: BlockDigest): readonly string[] {
+/** Describes the text around the records of a page that is another one than expected. No page has a line feed. */
+function misfitOfPage({ text, ...window }: Page, block: BlockDigest): string | undefined {
   const head = envelopeHead(window, block.records);
   const begin = text.slice(0, head.length);
-  if (begin !== head) throw new Error(`it begins with ${JSON.stringify(begin)}, expected ${JSON.stringify(head)}`);
-  return readPage(text).records;
+  if (begin !== head) return `it begins with ${JSON.stringify(begin)}, expected ${JSON.stringify(head)}`;
+  return text.endsWith(ENVELOPE_TAIL) && !text.includes('\n') ? undefined : 'it is not a complete page of rune-activity-mirror';
 }
 
 /** Lists the block's pages of the largest size, which together have all of its records. */

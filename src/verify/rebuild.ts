@@ -25,7 +25,7 @@ import { statsDocuments } from '../output/stats/statsDocuments.ts';
 import { writeStats } from '../output/stats/statsFiles.ts';
 import { changesPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { verifyRows } from './checkRows.ts';
-import { checkBalances, checkTransactions, type Unbalanced } from './checkSums.ts';
+import { checkBalances, checkTransactions } from './checkSums.ts';
 import { comparedLevels } from './compareLevels.ts';
 import { IS_NAMED, type PublishedChanges, readChanges } from './publishedChanges.ts';
 import { checkEtchings, publishedRunes } from './publishedEtchings.ts';
@@ -38,7 +38,6 @@ export const HEIGHTS = columns('block_height BIGINT, block_hash VARCHAR, records
 export interface Rebuilt {
   /** The manifest that a build makes, without what only the input knows. */
   readonly manifest: Manifest;
-  readonly unbalanced: readonly Unbalanced[];
   /** Paths of the files of rows. */
   readonly rows: readonly string[];
 }
@@ -90,8 +89,10 @@ export async function rebuild(
   const received = `SELECT block_height, tx_id || ':' || vout AS "output", address, rune_id, amount FROM ${records} WHERE operation = 'receive' AND vout IS NOT NULL`;
   const outputs = lists?.lists.outputs && (await findSpent(received, lists));
   const isComplete = etchings?.hasCounts === true;
-  if (isFromNode(manifest)) await checkTransactions(records, ranges, { runes: state.runes, outputs, isComplete }, check);
-  const unbalanced = isComplete && findings.count === 0 ? await checkBalances(records, outputs, check) : [];
+  if (isFromNode(manifest)) {
+    await checkTransactions(records, ranges, { runes: state.runes, outputs, isComplete }, check);
+    if (isComplete && findings.count === 0) await checkBalances(records, outputs, check);
+  }
   if (findings.count > 0) return undefined;
   if (outputs !== undefined && lists !== undefined) {
     await checkClaims(files, { records: `${records}`, received, outputs, ranges }, lists);
@@ -106,7 +107,7 @@ export async function rebuild(
   const made = archive && (await compareArchive(archive, lists, sourcesOf, changeOfEtchings, blocks[0]?.height ?? 0));
   const facts = archive && { ...describe(archive.archive.name, archive.archive.root), lists: made };
   const ofState = await manifestOf(site, manifest.site_url, { sources }, facts, etchings, state, store);
-  return { manifest: ofState, unbalanced, rows: rows?.paths ?? [] };
+  return { manifest: ofState, rows: rows?.paths ?? [] };
 }
 
 /** Makes the lists of an archive again, and compares them with its lists. Returns the lists. */

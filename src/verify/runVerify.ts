@@ -36,7 +36,7 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
 
 async function verifyFolder(dir: string, keys: readonly NoteKey[], flags: Flags, log: Log): Promise<Compared> {
   const clock = new Stopwatch();
-  const { manifest, files, blocks, unbalanced } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags), LIMITS, keys);
+  const { manifest, files, blocks } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags), LIMITS, keys);
   const number = (n: number) => n.toLocaleString('en-US');
   log.info(
     'verified',
@@ -61,10 +61,11 @@ async function verifyFolder(dir: string, keys: readonly NoteKey[], flags: Flags,
     ...(manifest.sources === undefined ? [] : [['source', describeSources(manifest.sources)] as const]),
     ...costRows(clock),
   ]);
-  if (unbalanced.length > 0) {
-    const named = unbalanced.slice(0, 3).map(({ rune, address }) => `${rune} (${address})`);
+  const { unbalanced } = manifest.lists?.balances ?? {};
+  if (unbalanced !== undefined) {
+    const runes = count(unbalanced.runes.length + unbalanced.more_runes, 'rune');
     log.notice(
-      `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The mirror has the records of the input unchanged, so the cause is in the input; see docs/files.md`,
+      `the records of ${runes} do not add up: addresses send more than they received, such as of ${unbalanced.runes.slice(0, 3).join(', ')}. The mirror has the records of the input unchanged, so the cause is in the input; see docs/files.md`,
     );
   }
   return { name: dir, manifest, blocks, ...filesIn(dir) };

@@ -23,7 +23,6 @@ import { siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ArchiveVerification } from './checkArchive.ts';
 import { checkNote } from './checkNote.ts';
-import type { Unbalanced } from './checkSums.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings, orFinding, orLaterFinding } from './findings.ts';
 import { PublishedRecords } from './publishedRecords.ts';
@@ -37,8 +36,6 @@ export interface Verified {
   readonly files: number;
   /** Heights ascending. */
   readonly blocks: readonly BlockDigest[];
-  /** Runes with balances below zero, each with one address. Empty for records from a node. */
-  readonly unbalanced: readonly Unbalanced[];
 }
 
 /**
@@ -101,14 +98,14 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   const records = await published.records();
   const rebuilt = await orLaterFinding(findings, async () => rebuild(verification, archiveCheck, read, heights, records));
   if (rebuilt === undefined) return undefined;
-  const { unbalanced, rows, manifest: made } = rebuilt;
+  const { rows, manifest: made } = rebuilt;
   compare(made, manifest, findings);
   await reportStrangers(verification, records, sink, [
     MARKER,
     ...(archive === undefined ? [] : describe(archive.name, archive.root).paths),
     ...rows,
   ]);
-  return { manifest, files: made.files, blocks, unbalanced };
+  return { manifest, files: made.files, blocks };
 }
 
 function readManifest(root: string, findings: Findings): Manifest {

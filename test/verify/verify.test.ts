@@ -138,6 +138,19 @@ describe('verification finds', () => {
       /60\.json: it begins with .*72.*, expected .*71/,
     ],
     [
+      'a page that lacks its last record',
+      (out) => edit(out, `${v1}/blocks/5/60/60.json`, (t) => `${t.slice(0, t.lastIndexOf(',{"rune":'))}]}`),
+      /blocks\/5\/60\/60\.json: it has 10 records, expected 11/,
+    ],
+    [
+      'pages without an end, and with a line feed',
+      (out) => {
+        edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.slice(0, -1));
+        edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"results":[', '"results":[\n'));
+      },
+      /json: it is not a complete page of rune-activity-mirror/,
+    ],
+    [
       'a stranger',
       (out) => writeFiles(out, { 'notes.txt': 'x', [`${v1}/blocks/7.json`]: '{}' }),
       /^(notes\.txt is not part of this build; builds do not remove it|runes\/v1\/blocks\/7\.json is not part of this build$)/,
