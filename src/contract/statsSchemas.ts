@@ -62,6 +62,9 @@ export const stats = objectOf('The stats of all blocks. The size of this documen
     .array(activityEntry)
     .describe('At most 150 entries, heights ascending and multiples of `bucket`. Buckets without blocks are left out.'),
   runes: z.array(runeStats).describe('At most 20 runes, most records first.'),
+  recent: z
+    .array(objectOf('The most active runes of some heights.', { first: height, last: height, runes: z.array(runeStats) }))
+    .describe('The same for the last 144 and the last 1,008 heights; empty without blocks.'),
 });
 export type Stats = z.infer<typeof stats>;
 

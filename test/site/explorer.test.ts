@@ -416,7 +416,18 @@ describe('the statistics of the start page', () => {
   const rune = { id: '5:1', number: 1, name: '<b>', spaced_name: '<b>"&•X', records: 4, etching: 0, mint: 1, burn: 0, send: 0, receive: 3 };
   const operations = { etching: 0, mint: 1, burn: 0, send: 0, receive: 3 };
   const activity = [{ height: 5, blocks: 1, timestamp: 1_713_571_767, ...operations }];
-  const stats: Stats = { first: 5, last: 5, blocks: 1, transactions: 1, records: 4, operations, bucket: 1, activity, runes: [rune] };
+  const stats: Stats = {
+    first: 5,
+    last: 5,
+    blocks: 1,
+    transactions: 1,
+    records: 4,
+    operations,
+    bucket: 1,
+    activity,
+    runes: [rune],
+    recent: [],
+  };
   const block = { height: 5, hash: HASH, timestamp: 1_713_571_767, records: 4, transactions: 1, operations };
 
   it('shows names as text, and times in UTC', () => {

@@ -19,6 +19,9 @@ const MOST_ENTRIES = 150;
 /** Maximum number of runes in `stats.json`, which lists only the most active runes. */
 const MOST_ACTIVE = 20;
 
+/** Numbers of last heights whose most active runes `stats.json` lists: a day and a week. */
+const RECENT = [144, 1008];
+
 /** Bucket sizes of charts, in heights: 1, 2, 5, 10, 20, 50 and so on. */
 const BUCKETS = Array.from({ length: 48 }, (_, i) => ([1, 2, 5][i % 3] ?? 1) * 10 ** Math.floor(i / 3));
 
@@ -53,8 +56,15 @@ export async function statsDocuments(dialect: Dialect, siteUrl: string | undefin
     `SELECT 0::DOUBLE, ${blockLine(dialect)} FROM (FROM ${state.blocks} ORDER BY block_height DESC LIMIT ${LATEST_BLOCKS}) ORDER BY block_height`,
     store,
   );
+  const recent: Stats['recent'] = [];
+  for (const heights of last < 0 ? [] : RECENT) {
+    const from = Math.max(first, last - heights + 1);
+    const sums = `SELECT ${SUMS} FROM ${state.blockRunes} WHERE block_height >= ${from} GROUP BY rune_id`;
+    const active = `SELECT 0::DOUBLE, ${RUNE_LINE} FROM (${sums}) ORDER BY ${recordsSql} DESC, ${ID_ORDER} LIMIT ${MOST_ACTIVE}`;
+    recent.push({ first: from, last, runes: await readObjects<RuneStats>(active, store) });
+  }
   const ends = { first: first < 0 ? null : first, last: last < 0 ? null : last };
-  const stats: Stats = { ...ends, blocks, transactions, records, operations, ...(await readChart(state, store)), runes };
+  const stats: Stats = { ...ends, blocks, transactions, records, operations, ...(await readChart(state, store)), runes, recent };
   const documents = [
     [STATS_PATH, stats],
     [LATEST_PATH, latestOf(latest)],

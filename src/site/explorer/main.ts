@@ -12,7 +12,7 @@ import { completeOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
-import { fetchBlockStats, fetchList, fetchRecentStats, fetchStats, findByLetters, mirror } from './requestMirror.ts';
+import { fetchBlockStats, fetchList, fetchStats, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import { type FoundView, LATEST, type ListView, runesWith, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
 
@@ -111,7 +111,6 @@ async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<read
     manifest,
     find: findByLetters,
     stats: fetchStats,
-    recentStats: fetchRecentStats,
     signal,
   });
   signal.throwIfAborted();

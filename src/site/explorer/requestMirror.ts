@@ -1,9 +1,9 @@
 /** Requests of the explorer to the mirror. */
 
-import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
+import type { Stats } from '../../contract/statsSchemas.ts';
 import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../../lists/searchFiles.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
-import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
+import { STATS_PATH, statsFilePath } from '../../pages/filePaths.ts';
 import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
@@ -17,30 +17,13 @@ export const mirror = new Mirror(BASE);
 export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<ActivityPage> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
-/** Fetches the statistics of all blocks. */
-export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json');
-
-/** Statistics of runes in the heights from `first` to `last`. A rune is in several entries. */
-interface RecentStats {
-  readonly first: number;
-  readonly last: number;
-  readonly runes: readonly RuneStats[];
-}
-
-/**
- * Fetches the statistics of runes in at least the last `blocks` heights. They begin at a multiple of 100, because each
- * file has 100 heights.
- */
-export async function fetchRecentStats(blocks: number): Promise<RecentStats> {
-  const { heights } = await mirror.manifest();
-  const last = heights.at(-1)?.[1] ?? 0;
-  const lowest = Math.max(0, last - blocks + 1);
-  const first = lowest - (lowest % STATS_PER_FILE);
-  const starts = Array.from({ length: Math.floor((last - first) / STATS_PER_FILE) + 1 }, (_, i) => first + i * STATS_PER_FILE);
-  // Heights without activity have no file.
-  const known = starts.filter((start) => heights.some(([from, to]) => from < start + STATS_PER_FILE && to >= start));
-  const files = await Promise.all(known.map((start) => fetchStatsFile<{ readonly runes: readonly RuneStats[] }>(statsFilePath(start))));
-  return { first, last, runes: files.flatMap(({ runes }) => runes) };
+/** Fetches the statistics of all blocks. Rejects if they cannot be read. */
+export async function fetchStats(): Promise<Stats> {
+  const response = await fetch(new URL(STATS_PATH, BASE));
+  // Reads the body even of an error, because an unread response keeps its connection open.
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${STATS_PATH} cannot be read: status ${response.status}`);
+  return JSON.parse(text) as Stats;
 }
 
 /** Numbers of records of a block: all, and by operation. */
@@ -106,13 +89,4 @@ async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   const file = response.ok ? readSearchFile(text) : undefined;
   if (file === undefined) throw new Error(`${path} cannot be read: status ${response.status}`);
   return file;
-}
-
-/** Fetches a statistics file. Rejects if it cannot be read. */
-async function fetchStatsFile<T>(path: string): Promise<T> {
-  const response = await fetch(new URL(path, BASE));
-  // Reads the body even of an error, because an unread response keeps its connection open.
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${path} cannot be read: status ${response.status}`);
-  return JSON.parse(text) as T;
 }

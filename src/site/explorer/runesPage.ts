@@ -1,8 +1,6 @@
 /** The page of all runes, with lists of the newest runes, and of the most active runes ever and in the last blocks. */
 import type { RuneStats } from '../../contract/statsSchemas.ts';
-import { groupBy } from '../../groupBy.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
-import { statsFilePath } from '../../pages/filePaths.ts';
 import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
 import { compareAmounts } from './amountMath.ts';
@@ -17,9 +15,6 @@ import { type DetailsPage, pageWithLists, type Source, type SubjectPart, type Su
 import { BLOCK_WIDTH, blockCell } from './table.ts';
 import { type Column, numbersOf, tableOf } from './tableOf.ts';
 import type { SubjectView } from './views.ts';
-
-/** Number of most active runes of the last blocks, as many as the statistics of all blocks have. */
-const MOST_ACTIVE = 20;
 
 export function runesPage(view: SubjectView, source: Source): Promise<DetailsPage> {
   if (view.id !== '') return runeSearchPage(view, source);
@@ -45,8 +40,8 @@ export function runesPage(view: SubjectView, source: Source): Promise<DetailsPag
       missing: '',
       isUncounted: true,
     },
-    day: recentlyActive(144, source),
-    week: recentlyActive(1008, source),
+    day: recentlyActive(0, stats),
+    week: recentlyActive(1, stats),
   };
   return pageWithLists(view, 'Runes', parts, [el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Runes'))], mirror);
 }
@@ -99,39 +94,25 @@ function activeTable(runes: readonly RuneStats[]): HTMLElement {
   return sortable(table, runes, ACTIVE_ORDERS, { first: 'Records', isPart: false });
 }
 
-/** The runes with the most records in the heights from `first` to `last`. */
-interface Recent extends Shown {
-  readonly first: number;
-  readonly last: number;
-}
-
-/** Returns the list of the runes with the most records in the last blocks. */
-function recentlyActive(blocks: number, { recentStats, manifest }: Source): SubjectPart {
+/** Returns the list of the runes with the most records in some of the last heights (`recent` in the statistics). */
+function recentlyActive(at: number, stats: Source['stats']): SubjectPart {
   return {
-    path: statsFilePath(manifest.heights.at(-1)?.[1] ?? 0).replace('runes/v1/', ''),
-    fetch: async (): Promise<Recent> => {
-      const { first, last, runes } = await recentStats(blocks);
-      const sums = [...groupBy(runes, ({ id }) => id).values()].flatMap(added);
-      const results = sums.sort((a, b) => b.records - a.records).slice(0, MOST_ACTIVE);
-      return { limit: results.length, offset: 0, total: results.length, results, first, last };
+    path: 'stats.json',
+    fetch: async () => {
+      const { first = 0, last = 0, runes = [] } = (await stats()).recent[at] ?? {};
+      return { limit: runes.length, offset: 0, total: runes.length, results: runes, first, last };
     },
     table: (shown) => {
-      const { first, last, results } = shown as Recent;
-      const heights = `Blocks ${groupDigits(first)} to ${groupDigits(last)}. The mirror counts the records of runes by a hundred blocks.`;
-      return el('div', {}, el('p', {}, heights), activeTable(results as readonly RuneStats[]));
+      const { first, last, results } = shown as Shown & { readonly first: number; readonly last: number };
+      return el(
+        'div',
+        {},
+        el('p', {}, `Blocks ${groupDigits(first)} to ${groupDigits(last)}.`),
+        activeTable(results as readonly RuneStats[]),
+      );
     },
     empty: 'No rune was active in these blocks.',
     missing: '',
     isUncounted: true,
   };
-}
-
-/** Adds the counts of a rune's entries. */
-function added([first, ...others]: readonly RuneStats[]): RuneStats[] {
-  if (first === undefined) return [];
-  const counts = ['records', ...OPERATIONS].map((name) => {
-    const of = (rune: RuneStats) => rune[name as 'records'];
-    return [name, others.reduce((sum, rune) => sum + of(rune), of(first))];
-  });
-  return [{ ...first, ...Object.fromEntries(counts) }];
 }

@@ -8,7 +8,7 @@ import { el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
 import { type FetchWindow, pagesOf, rangeOf, type Shown } from './paging.ts';
 import { apiSource, elsewhere, linkTo } from './parts.ts';
-import type { fetchRecentStats, fetchStats } from './requestMirror.ts';
+import type { fetchStats } from './requestMirror.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
 /** Access of a page to the mirror. */
@@ -17,7 +17,6 @@ export interface Source {
   readonly manifest: MirrorManifest;
   readonly find: (letters: string) => Promise<readonly FoundRune[]>;
   readonly stats: typeof fetchStats;
-  readonly recentStats: typeof fetchRecentStats;
   readonly signal: AbortSignal;
 }
 
