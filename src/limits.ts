@@ -37,8 +37,6 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   checkedOutputs: 15_000,
   /** Blocks between two commits of a pull from a node. After a kill, the next pull reads at most as many again. */
   blocksPerCommit: 1000,
-  /** Runes per text when a pull reads the known runes, as reading a row for each takes 1.7 times as long. */
-  runesPerText: 10_000,
   /** Text files in a scan. More need several scans, because DuckDB allocates buffers for each file of a scan. */
   filesPerScan: 64,
   /** Size of the input, in bytes, for which a build keeps freed memory. For more, it returns memory to the system, which takes time. */

@@ -39,7 +39,6 @@ export const TINY = {
   blocksPerCommit: 2,
   blocksBeforeThread: 30,
   batchRecords: 5,
-  runesPerText: 3,
   filesPerScan: 2,
   keptInput: 100,
   keptRecords: 1,
@@ -93,7 +92,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
     'sortedAtOnce',
   ],
   server: ['batchRecords', 'segmentBlocks', 'tableLevels', 'sortedAtOnce', 'readWhole', 'smallFile', 'nearBytes', ...SERVED],
-  nodeKill: ['changesBytes', 'runesPerText'],
+  nodeKill: ['changesBytes'],
 };
 
 /**

@@ -96,7 +96,7 @@ export class NodePull {
       const ends = Math.max(limits.changesBlocks, confirmations);
       const kept = new NodeFolder(folder, (found && index) ?? EMPTY_INDEX, ledger, rows, ends);
       const checked = kept.checked();
-      for (const rune of await knownRunes(folder, checked, limits, store)) ledger.addRune(rune);
+      for await (const rune of knownRunes(folder, checked, store)) ledger.addRune(rune);
       await replayRows(folder, checked, ledger, network, store);
       return new NodePull(options, node, network, ledger, rows, kept, log);
     } catch (error) {
