@@ -39,7 +39,10 @@ export const BENCH_COMMAND: Command = {
   examples: [
     { args: '--records 1000000 --dir /mnt/disk', about: 'Builds a million records on the file system of /mnt/disk.' },
     { args: '--layout archive --forms parquet --no-floor --runs 1', about: 'Measures only builds, once.' },
-    { args: '--full --dir /mnt/disk', about: 'Builds 200 million records, which takes hours and, extrapolated, 50 GB.' },
+    {
+      args: '--full --dir /mnt/disk',
+      about: 'Builds 200 million records. docs/measurements.md says how long and how much space builds take.',
+    },
   ],
   exits: ['done', 'usage', 'buildFailed'],
 };

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { nearest } from '../src/cli/nearestWord.ts';
-import { EXIT } from '../src/errors.ts';
+import { EXIT, hasTooManyFiles, messageOf, RAISE_OPEN_FILES } from '../src/errors.ts';
 import { VERSION } from '../src/version.ts';
 
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -60,6 +60,17 @@ function upload(args: readonly string[]): void {
   process.on('SIGINT', () => undefined).on('SIGTERM', () => child.kill('SIGTERM'));
 }
 
+/** Loads and runs a command. Reports its own errors; here, only those of files that cannot be opened to load it. */
+function load(name: string): void {
+  try {
+    createRequire(import.meta.url)(`./${name}.cjs`);
+  } catch (error) {
+    if (!hasTooManyFiles(messageOf(error))) throw error;
+    process.stderr.write(`Error: too many files are open: ${messageOf(error)}\n  ${RAISE_OPEN_FILES}\n`);
+    process.exitCode = EXIT.buildFailed;
+  }
+}
+
 function main(): void {
   const [name] = process.argv.splice(2, 1);
   if (name === '--version') process.stdout.write(`${VERSION}\n`);
@@ -69,7 +80,7 @@ function main(): void {
     process.exitCode = EXIT.usage;
   } else if (name === 'upload') upload(process.argv.slice(2));
   // `readRows` is not in the list of commands: only pulls start it.
-  else if (Object.hasOwn(COMMANDS, name) || name === 'readRows') createRequire(import.meta.url)(`./${name}.cjs`);
+  else if (Object.hasOwn(COMMANDS, name) || name === 'readRows') load(name);
   else {
     const near = nearest(name, Object.keys(COMMANDS));
     const names = Object.keys(COMMANDS).join(', ');

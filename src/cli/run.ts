@@ -1,5 +1,5 @@
 /** Runs a command. Handles help, errors and exit codes in the same way for all commands. */
-import { CliError, codeOf, EXIT, hasTooManyFiles, messageOf, UsageError } from '../errors.ts';
+import { CliError, codeOf, EXIT, hasTooManyFiles, messageOf, RAISE_OPEN_FILES, UsageError } from '../errors.ts';
 import { type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
@@ -26,10 +26,11 @@ export async function runCommand(
     if (error instanceof CliError) {
       const source = settings === undefined ? [] : [`Flags that are not given come from ${settings}.`];
       const advice = error instanceof UsageError ? [...source, `See ${command.call} --help.`] : [];
-      log.error(error.message, [...error.details, ...advice], error.exitCode);
+      // The file that cannot be opened is not the cause, so its own advice would mislead.
+      const details = hasTooManyFiles(error.message) ? [RAISE_OPEN_FILES] : error.details;
+      log.error(error.message, [...details, ...advice], error.exitCode);
     } else if (hasTooManyFiles(messageOf(error))) {
-      // A module of the program could not be opened. The modules catch such errors of other files.
-      log.error(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n).'], EXIT.buildFailed);
+      log.error(`too many files are open: ${messageOf(error)}`, [RAISE_OPEN_FILES], EXIT.buildFailed);
     } else {
       log.error(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, [], EXIT.buildFailed);
     }

@@ -9,15 +9,15 @@ export class LineFile {
   /** Handle of the open file. Undefined until the first flush. */
   #handle: number | undefined;
   #text = '';
+  /** What was added before `#text`, and its size in bytes. */
+  #chunks: Uint8Array[] = [];
+  #size = 0;
   count = 0;
   /** Upper bound of the length of the longest line, in bytes. */
   longest = 0;
 
-  /** Does not open the file yet. Replaces an existing file. Lines in `latin1` have one character per byte. */
-  constructor(
-    readonly file: string,
-    private readonly encoding: 'utf8' | 'latin1' = 'utf8',
-  ) {}
+  /** Does not open the file yet. Replaces an existing file. */
+  constructor(readonly file: string) {}
 
   /** Adds a line, which must not contain a line feed. */
   add(line: string): void {
@@ -28,12 +28,22 @@ export class LineFile {
     if (this.#text.length >= AT_ONCE) this.flush();
   }
 
+  /** Adds a line of a text and of bytes without a line feed, which must not change until the next flush. */
+  addBytes(text: string, bytes: Uint8Array): void {
+    this.#chunks.push(Buffer.from(this.#text + text), bytes);
+    this.#size += this.#text.length + bytes.length;
+    this.#text = '\n';
+    this.count += 1;
+    this.longest = Math.max(this.longest, 3 * text.length + bytes.length);
+    if (this.#size >= AT_ONCE) this.flush();
+  }
+
   /** Writes the buffered lines to the file. Creates the file even if no line was added. */
   flush(): void {
     try {
       this.#handle ??= openSync(this.file, 'w');
-      writeFileSync(this.#handle, Buffer.from(this.#text, this.encoding));
-      this.#text = '';
+      writeFileSync(this.#handle, Buffer.concat([...this.#chunks, Buffer.from(this.#text)]));
+      [this.#chunks, this.#size, this.#text] = [[], 0, ''];
     } catch (error) {
       throw Object.assign(new Error(`${this.file}: ${messageOf(error)}`), { code: codeOf(error), syscall: 'write' });
     }
@@ -56,12 +66,8 @@ export class LineFile {
 }
 
 /** Creates a file with the lines that `add` adds. Closes the file even if `add` fails. */
-export async function writeLines(
-  file: string,
-  add: (lines: LineFile) => Promise<void> | void,
-  encoding: 'utf8' | 'latin1' = 'utf8',
-): Promise<LineFile> {
-  const lines = new LineFile(file, encoding);
+export async function writeLines(file: string, add: (lines: LineFile) => Promise<void> | void): Promise<LineFile> {
+  const lines = new LineFile(file);
   try {
     await add(lines);
   } finally {

@@ -20,7 +20,7 @@ import type { ArchiveCheck } from './verification.ts';
 
 /** What the segments of an archive have of a block. */
 export interface ArchivedBlock {
-  readonly pages: readonly { readonly path: string; readonly text: string }[];
+  readonly pages: readonly { readonly path: string; readonly bytes: Buffer }[];
   readonly parts: readonly BlockPart[];
 }
 
@@ -47,7 +47,7 @@ export class ArchiveVerification {
   /** Reads the pages of a block. Throws an error when a segment is damaged. */
   read({ height }: BlockDigest): ArchivedBlock {
     const { archive } = this.check;
-    const pages: { path: string; text: string }[] = [];
+    const pages: { path: string; bytes: Buffer }[] = [];
     const parts: BlockPart[] = [];
     for (const segment of archive.root.segments) {
       if (height < segment.first || height > segment.last) continue;
@@ -58,9 +58,9 @@ export class ArchiveVerification {
       const hash = createHash('sha256');
       for (const [i, length] of placed.pages.entries()) {
         const start = placed.offsets[i] ?? 0;
-        const page = inflateBytes(opened.pages.subarray(start, start + length));
-        hash.update(page);
-        pages.push({ path, text: page.toString('latin1') });
+        const bytes = inflateBytes(opened.pages.subarray(start, start + length));
+        hash.update(bytes);
+        pages.push({ path, bytes });
       }
       parts.push({ path, segment, placed, hash: hash.digest('hex') });
     }

@@ -63,8 +63,7 @@ export interface RenderedBlock extends FoundBlock {
 
 interface Page extends Window {
   readonly path: string;
-  /** With one character per byte, because pages are only cut at ASCII characters, and written again. */
-  readonly text: string;
+  readonly bytes: Buffer;
 }
 
 export class PublishedRecords {
@@ -122,7 +121,7 @@ export class PublishedRecords {
         for (const one of this.#read(block, lines)) found.push(one);
       }
     };
-    const lines = await writeLines(join(scratch, `${store.nameOf('records')}.ndjson`), write, 'latin1');
+    const lines = await writeLines(join(scratch, `${store.nameOf('records')}.ndjson`), write);
     return { found, lines };
   }
 
@@ -150,7 +149,7 @@ export class PublishedRecords {
       findings.add(`${page.path}: ${why}`);
       return [];
     }
-    for (const { text } of pages) lines.add(`{"height":${block.height},${text.slice(1)}`);
+    for (const { bytes } of pages) lines.addBytes(`{"height":${block.height},`, bytes.subarray(1));
     return [{ listed: block, parts: read?.archived?.parts }];
   }
 
@@ -161,9 +160,9 @@ export class PublishedRecords {
     for (const [i, page] of largestPages(block, site).entries()) {
       const path = site.layout === 'files' ? pagePath(blockStem(String(block.height)), page, site) : archived?.pages[i]?.path;
       try {
-        const text = site.layout === 'files' ? readRegularFile(join(root, `${path}`)).toString('latin1') : archived?.pages[i]?.text;
-        if (text === undefined) throw new Error('a page is missing in the archive');
-        pages.push({ ...page, path: path ?? '', text });
+        const bytes = site.layout === 'files' ? readRegularFile(join(root, `${path}`)) : archived?.pages[i]?.bytes;
+        if (bytes === undefined) throw new Error('a page is missing in the archive');
+        pages.push({ ...page, path: path ?? '', bytes });
       } catch (error) {
         findings.add(`${path ?? `block ${block.height}`}: ${misfitOf(error)}`);
         return undefined;
@@ -216,9 +215,9 @@ export class PublishedRecords {
   #explain(block: BlockDigest): boolean {
     const { schema, findings, site } = this.check;
     const hash = spellHex(block.hash, site.dialect);
-    for (const { path, text, limit, offset } of this.#pagesOf(block, this.archive?.read(block)) ?? []) {
+    for (const { path, bytes, limit, offset } of this.#pagesOf(block, this.archive?.read(block)) ?? []) {
       try {
-        const { results } = schema.parse(JSON.parse(Buffer.from(text, 'latin1').toString()));
+        const { results } = schema.parse(JSON.parse(bytes.toString()));
         const records = Math.min(limit, block.records - offset);
         if (results.length !== records) throw new Error(`it has ${results.length} records, expected ${records}`);
         const i = results.findIndex(({ location: l }) => l.block_height !== block.height || l.block_hash !== hash);
@@ -241,11 +240,12 @@ function resultOf<Value>(settled: PromiseSettledResult<Value>): Value {
 }
 
 /** Describes the text around the records of a page that is another one than expected. No page has a line feed. */
-function misfitOfPage({ text, ...window }: Page, block: BlockDigest): string | undefined {
+function misfitOfPage({ bytes, ...window }: Page, block: BlockDigest): string | undefined {
   const head = envelopeHead(window, block.records);
-  const begin = text.slice(0, head.length);
+  const begin = bytes.toString('utf8', 0, head.length);
   if (begin !== head) return `it begins with ${JSON.stringify(begin)}, expected ${JSON.stringify(head)}`;
-  return text.endsWith(ENVELOPE_TAIL) && !text.includes('\n') ? undefined : 'it is not a complete page of rune-activity-mirror';
+  const isWhole = bytes.toString('latin1', bytes.length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL && !bytes.includes('\n');
+  return isWhole ? undefined : 'it is not a complete page of rune-activity-mirror';
 }
 
 /** Lists the block's pages of the largest size, which together have all of its records. */
