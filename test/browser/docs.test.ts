@@ -8,10 +8,12 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
-import { type Listening, listening, startServer } from '../support/server.ts';
-import { closeBrowser, expectAccessible, openPage } from './support.ts';
+import { type Listening, type LocalHost, listening } from '../support/server.ts';
+import { expectAccessible } from './support.ts';
+import { usePages } from './usePages.ts';
 
-let host: Listening;
+const { open, serve } = usePages();
+let host: LocalHost;
 let proxy: Listening;
 /** Base URLs of one mirror: at the root of a host, and below a path. */
 const bases = { root: '', path: '' };
@@ -19,7 +21,7 @@ const bases = { root: '', path: '' };
 beforeAll(async () => {
   const out = join(temporaryFolder(), 'dist');
   await testBuild(out, { inputs: [SAMPLE_INPUT] });
-  host = await startServer(out);
+  host = await serve(out);
   // The proxy serves the mirror below a path, as some operators do.
   const forwarder = createServer(({ method, url = '', headers }, response) => {
     if (!url.startsWith('/some/path/')) return void response.writeHead(404).end();
@@ -31,15 +33,11 @@ beforeAll(async () => {
     return void request({ host: '127.0.0.1', port: host.port, method, path, headers }, forward).end();
   });
   proxy = await listening(forwarder);
-  bases.root = `${host.url}/`;
+  bases.root = `http://127.0.0.1:${host.port}/`;
   bases.path = `${proxy.url}/some/path/`;
 });
 
-afterAll(async () => {
-  await closeBrowser();
-  await host.close();
-  await proxy.close();
-});
+afterAll(() => proxy.close());
 
 /** Shows the answer of an endpoint on an open page, and returns its text. */
 async function answerOf(page: Page, operation: string): Promise<string> {
@@ -50,7 +48,7 @@ async function answerOf(page: Page, operation: string): Promise<string> {
 
 it.each(['root', 'path'] as const)('shows answers of this mirror, which is at the %s of its host', async (where) => {
   const base = bases[where];
-  const { page, problems, requested, close } = await openPage(`${base}docs/`);
+  const { page, problems, requested } = await open(`${base}docs/`);
   for (const [operation, target] of [
     ['listBlockActivity', 'runes/v1/blocks/2000010/activity'],
     ['getStatus', 'runes/v1/'],
@@ -69,20 +67,18 @@ it.each(['root', 'path'] as const)('shows answers of this mirror, which is at th
   expect(page.url()).toBe(`${base}docs/`);
   await page.click('.brand');
   await page.waitForURL(base);
-  await close();
 });
 
 it('says why an answer cannot be shown', async () => {
-  const { page, close } = await openPage(`${bases.root}docs/`);
+  const { page } = await open(`${bases.root}docs/`);
   await page.route('**/runes/v1/', (route) => route.abort());
   expect(await answerOf(page, 'getStatus')).toContain('cannot be loaded (');
   await page.route('**/activity', (route) => route.fulfill({ status: 404, contentType: 'text/html', body: '' }));
   expect(await answerOf(page, 'listBlockActivity')).toContain('404 Not Found: this host has only files');
-  await close();
 });
 
 it('has the endpoints with their parameters, and then the rules, also without scripts', async () => {
-  const { page, problems, close } = await openPage(`${bases.path}docs/`, { javaScriptEnabled: false });
+  const { page, problems } = await open(`${bases.path}docs/`, { javaScriptEnabled: false });
   const { paths, tags } = JSON.parse((await host.send('GET', '/openapi.json')).body) as {
     paths: Record<string, { get: { operationId: string; parameters?: unknown[] } }>;
     tags: { name: string }[];
@@ -98,13 +94,11 @@ it('has the endpoints with their parameters, and then the rules, also without sc
   expect(await page.innerText('main')).not.toMatch(/`|\*\*/);
   expect([await page.title(), await page.isVisible('summary')]).toEqual(['API · Rune activity mirror', false]);
   expect(problems).toEqual([]);
-  await close();
 });
 
 it('has no accessibility violation, and its background follows the mode', async () => {
-  const { page, close } = await openPage(`${bases.root}docs/`);
+  const { page } = await open(`${bases.root}docs/`);
   await answerOf(page, 'getStatus');
   await expectAccessible(page);
   expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(19, 20, 26)');
-  await close();
 });

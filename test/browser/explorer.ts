@@ -123,10 +123,3 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
   const { url, close } = await listening(server);
   return { url: url + folder, close };
 }
-
-/** Returns a copy of a build that a test may damage. */
-export function copyOf(dist: string): string {
-  const copy = join(temporaryFolder(), 'copy');
-  cpSync(dist, copy, { recursive: true });
-  return copy;
-}

@@ -4,18 +4,19 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { settled } from './explorer.ts';
 import { etchedRunes } from './runeMirror.ts';
-import { closeBrowser, type OpenPage, openPage, quiet, revisit } from './support.ts';
+import { type OpenPage, quiet, revisit } from './support.ts';
+import { usePages } from './usePages.ts';
 
 const RUNE = { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' };
 const folder = temporaryFolder();
 const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
-const open: OpenPage[] = [];
+const { open, serve } = usePages();
 let host: LocalHost;
 
 /** Builds the mirror that the server serves, with the blocks from 900,000 to this height. */
@@ -28,8 +29,7 @@ async function buildTo(height: number): Promise<void> {
 
 /** Opens a page whose clock is under the control of the test. */
 async function openAt(search: string, { port } = host): Promise<OpenPage> {
-  const opened = await openPage(`http://127.0.0.1:${port}/${search}`, { timezoneId: 'Europe/Berlin' });
-  open.push(opened);
+  const opened = await open(`http://127.0.0.1:${port}/${search}`, { timezoneId: 'Europe/Berlin' });
   await opened.page.clock.install();
   await revisit(opened.page);
   return opened;
@@ -37,14 +37,7 @@ async function openAt(search: string, { port } = host): Promise<OpenPage> {
 
 beforeAll(async () => {
   await buildTo(900_002);
-  host = await startServer(dist);
-});
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
-});
-afterAll(async () => {
-  await closeBrowser();
-  await host.close();
+  host = await serve(dist);
 });
 
 it('new blocks appear in each view without a reload, are announced, and do not disturb a control that the reader uses', async () => {

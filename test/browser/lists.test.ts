@@ -3,14 +3,15 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/pages/blockAndTransactionLists.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { exportOf, rowsWithoutAddress } from '../support/nodeRows.ts';
-import { type LocalHost, startServer } from '../support/server.ts';
+import type { LocalHost } from '../support/server.ts';
 import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled, told } from './explorer.ts';
-import { closeBrowser, type OpenPage, openPage, revisit, visit } from './support.ts';
+import { type OpenPage, revisit, visit } from './support.ts';
+import { usePages } from './usePages.ts';
 
 /** Two transactions of the sample. The records of the first fit on one page, and those of the second do not. */
 const TX_21 = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
@@ -22,28 +23,16 @@ const BUILDS = {
   archive: { layout: 'archive', dialect: 'contract' },
 } as const;
 const hosts = new Map<string, LocalHost>();
-const open: OpenPage[] = [];
+const { open: openAt, serve } = usePages();
 
 const hostOf = (name: string): LocalHost => hosts.get(name) as LocalHost;
-async function openAt(address: string): Promise<OpenPage> {
-  const opened = await openPage(address);
-  open.push(opened);
-  return opened;
-}
 const addressOf = (name: string, search = ''): string => `http://127.0.0.1:${hostOf(name).port}/${search}`;
 
 beforeAll(async () => {
   for (const [name, site] of Object.entries(BUILDS)) {
     await testBuild(join(folder, name), { inputs: [SAMPLE_INPUT], ...site });
-    hosts.set(name, await startServer(join(folder, name)));
+    hosts.set(name, await serve(join(folder, name)));
   }
-});
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
-});
-afterAll(async () => {
-  await closeBrowser();
-  for (const host of hosts.values()) await host.close();
 });
 
 /** Presses `Next` until the last page. Returns the rows of all pages. */
@@ -289,7 +278,7 @@ describe('addresses', () => {
 it('a mirror without lists by operation explains why the filter is missing', async () => {
   const dist = join(folder, 'plain');
   await testBuild(dist, { inputs: [SAMPLE_INPUT], operationPages: false });
-  hosts.set('plain', await startServer(dist));
+  hosts.set('plain', await serve(dist));
   const { page, problems } = await openAt(addressOf('plain', '?block=2000008'));
   expect(await page.textContent('.chips')).toContain('built without lists by operation');
   expect(await page.locator('.chips a').count()).toBe(1);
@@ -304,7 +293,7 @@ it('a record without an address says so, unless its operation never has an addre
   const [input, dist, rows] = [join(folder, 'nobody-input'), join(folder, 'nobody'), rowsWithoutAddress()];
   writeFiles(input, exportOf(rows));
   await testBuild(dist, { inputs: [input], dialect: 'hiro' });
-  hosts.set('nobody', await startServer(dist));
+  hosts.set('nobody', await serve(dist));
   const { page, problems } = await openAt(addressOf('nobody', '?block=2'));
   const cells = () => page.$$eval('.activity [data-label="From and to"]', (all) => all.map((cell) => cell.textContent));
   const [alice, bob] = ['address', 'receiver_address'].map(

@@ -4,44 +4,32 @@
  */
 import { join } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ndjson, record } from '../support/records.ts';
-import { type LocalHost, startServer } from '../support/server.ts';
+import type { LocalHost } from '../support/server.ts';
 import { rowsOf } from './explorer.ts';
-import { closeBrowser, expectAccessible, type OpenPage, openPage, visit } from './support.ts';
+import { expectAccessible, type OpenPage, visit } from './support.ts';
+import { usePages } from './usePages.ts';
 
 const TX = '0xe79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const TX_21 = '0xa1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
 const PHONE = { width: 360, height: 780 };
 const folder = temporaryFolder();
-const open: OpenPage[] = [];
-const hosts: LocalHost[] = [];
+const { open, serve } = usePages();
 let host: LocalHost;
 
-async function openAt(search: string, options: BrowserContextOptions = {}, at = host): Promise<OpenPage> {
-  const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`, options);
-  open.push(opened);
-  return opened;
-}
+const openAt = (search: string, options: BrowserContextOptions = {}, at = host): Promise<OpenPage> =>
+  open(`http://127.0.0.1:${at.port}/${search}`, options);
 
 async function mirrorOf(name: string, inputs: readonly string[]): Promise<LocalHost> {
   await testBuild(join(folder, name), { inputs });
-  const started = await startServer(join(folder, name));
-  hosts.push(started);
-  return started;
+  return serve(join(folder, name));
 }
 
 beforeAll(async () => {
   host = await mirrorOf('sample', [SAMPLE_INPUT]);
-});
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
-});
-afterAll(async () => {
-  await closeBrowser();
-  for (const each of hosts) await each.close();
 });
 
 const VIEWS = [

@@ -1,37 +1,28 @@
 /** Tests look-ups in the explorer: which texts it accepts, and its messages if nothing is found or a request fails. */
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
+import { copyOf } from '../support/outputs.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { copyOf, listOf, lookUp, rowOf, rowsOf, settled, told } from './explorer.ts';
-import { closeBrowser, type OpenPage, openPage, quiet, visit } from './support.ts';
+import { listOf, lookUp, rowOf, rowsOf, settled, told } from './explorer.ts';
+import { type OpenPage, quiet, visit } from './support.ts';
+import { usePages } from './usePages.ts';
 
 const dist = join(temporaryFolder(), 'dist');
 const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const HASH = '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5';
 const UNKNOWN = `1${TX.slice(1)}`;
 let host: LocalHost;
-const open: OpenPage[] = [];
+const { open, serve } = usePages();
 
 /** Opens a page of the mirror. The page is closed after the test. */
-async function openAt(search = '', at = host): Promise<OpenPage> {
-  const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`);
-  open.push(opened);
-  return opened;
-}
+const openAt = (search = '', at = host): Promise<OpenPage> => open(`http://127.0.0.1:${at.port}/${search}`);
 
 beforeAll(async () => {
   await testBuild(dist, { inputs: [SAMPLE_INPUT] });
-  host = await startServer(dist);
-});
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
-});
-afterAll(async () => {
-  await closeBrowser();
-  await host.close();
+  host = await serve(dist);
 });
 
 it('an address with a wrong checksum is told on its page, too', async () => {

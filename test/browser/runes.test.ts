@@ -5,7 +5,7 @@
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Stats } from '../../src/contract/statsSchemas.ts';
 import type {
   Activity,
@@ -22,15 +22,16 @@ import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT, run } from '../support/cli.ts';
 import { limitsWith } from '../support/limits.ts';
+import { copyOf } from '../support/outputs.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { copyOf, lookUp, settled } from './explorer.ts';
+import { lookUp, settled } from './explorer.ts';
 import { holder, LAST, runeInput } from './runeMirror.ts';
-import { closeBrowser, expectAccessible, type OpenPage, openPage, violations, visit } from './support.ts';
+import { expectAccessible, type OpenPage, violations, visit } from './support.ts';
+import { usePages } from './usePages.ts';
 
 const folder = temporaryFolder();
-const open: OpenPage[] = [];
-const hosts: LocalHost[] = [];
+const { open, serve } = usePages();
 /**
  * The builds have, in this order: all lists except outputs; etchings without counts; only records of runes, in each
  * layout; all lists; lists of holders that end before the tip.
@@ -39,11 +40,8 @@ const BUILDS = ['full', 'sample', 'records', 'archivedRecords', 'outputs', 'behi
 const mirrors = new Map<string, LocalHost>();
 const mirrorOf = (name: (typeof BUILDS)[number]): LocalHost => mirrors.get(name) as LocalHost;
 
-async function openAt(search: string, at = mirrorOf('full'), options: BrowserContextOptions = {}): Promise<OpenPage> {
-  const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`, options);
-  open.push(opened);
-  return opened;
-}
+const openAt = (search: string, at = mirrorOf('full'), options: BrowserContextOptions = {}): Promise<OpenPage> =>
+  open(`http://127.0.0.1:${at.port}/${search}`, options);
 
 async function get<T>(target: string, at = mirrorOf('full')): Promise<T> {
   return JSON.parse((await at.send('GET', `/runes/v1/${target}`)).body) as T;
@@ -64,17 +62,7 @@ beforeAll(async () => {
   // With small pages and few levels, the list of holders ends some blocks before the last block.
   const limits = limitsWith({ listPage: 2, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
   await testBuild(join(folder, 'behind'), { inputs: [join(folder, 'full-input')], layout: 'archive', lists: true, limits });
-  for (const name of BUILDS) {
-    mirrors.set(name, await startServer(join(folder, name)));
-    hosts.push(mirrorOf(name));
-  }
-});
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close();
-});
-afterAll(async () => {
-  await closeBrowser();
-  for (const each of hosts) await each.close();
+  for (const name of BUILDS) mirrors.set(name, await serve(join(folder, name)));
 });
 
 const options = (page: Page) => page.$$eval('#suggestions li', (all) => all.map((one) => one.textContent));

@@ -1,13 +1,14 @@
 /** Counts the bytes that a host sends for each kind of page, if the browser's cache is empty. */
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
-import { type LocalHost, startServer } from '../support/server.ts';
+import type { LocalHost } from '../support/server.ts';
 import { settled } from './explorer.ts';
-import { closeBrowser, openPage, quiet } from './support.ts';
+import { openPage, quiet } from './support.ts';
+import { usePages } from './usePages.ts';
 
 /** Upper limits of the transferred bytes. */
 const OVERVIEW = 55_000;
@@ -17,6 +18,7 @@ const PAGE = 150_000;
  * Two hosts. `host` has ten recorded blocks, whose lists have one level. `longer` has 175 blocks, whose lists have all
  * four levels.
  */
+const { serve } = usePages();
 let host: LocalHost;
 let longer: LocalHost;
 
@@ -24,13 +26,9 @@ beforeAll(async () => {
   const start = async (input: string) => {
     const dist = join(temporaryFolder(), 'dist');
     await testBuild(dist, { inputs: [input], layout: 'archive', lists: true });
-    return startServer(dist);
+    return serve(dist);
   };
   [host, longer] = [await start(SAMPLE_INPUT), await start(join(ROOT, 'sample'))];
-});
-afterAll(async () => {
-  await closeBrowser();
-  await Promise.all([host.close(), longer.close()]);
 });
 
 /**

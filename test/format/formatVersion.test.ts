@@ -2,7 +2,7 @@
  * Tests files that have another format version. Every reader reports the version of the files and its own version, and
  * gives advice.
  */
-import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -17,6 +17,7 @@ import { verify } from '../../src/verify/verify.ts';
 import { contentOf, fileServer, MANIFEST, putFile } from '../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
+import { copyOf } from '../support/outputs.ts';
 import { startPlainFiles } from '../support/plainFiles.ts';
 import { failedPull } from '../support/pull.ts';
 import { startServer } from '../support/server.ts';
@@ -49,13 +50,7 @@ function changeRoot(out: string, format: number | undefined): void {
   renameSync(`${path}.new`, path);
 }
 
-let copies = 0;
-function copy(): string {
-  copies += 1;
-  const out = join(work, `copy-${copies}`);
-  cpSync(whole, out, { recursive: true });
-  return out;
-}
+const copy = () => copyOf(whole);
 
 const NEWER = 'have format 5, and this version of rune-activity-mirror reads format 4: update this program or client module';
 const OLDER = 'have no format version, and this version of rune-activity-mirror reads format 4: the mirror has to be built again';

@@ -1,13 +1,20 @@
 /** Checks the output of a test build: verification, and what a build changed. */
-import { readdirSync } from 'node:fs';
+import { cpSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Progress } from '../../src/cli/progress.ts';
 import { verify } from '../../src/verify/verify.ts';
-import { RecordingLog } from './build.ts';
+import { RecordingLog, temporaryFolder } from './build.ts';
 import { TEST_LIMITS } from './limits.ts';
 
 /** Verifies an output. Rejects if verification finds a fault. */
 export const check = (out: string) => verify(out, new Progress(new RecordingLog(), false), undefined, TEST_LIMITS);
+
+/** Returns a copy of an output that a test may damage. */
+export function copyOf(dist: string): string {
+  const copy = join(temporaryFolder(), 'copy');
+  cpSync(dist, copy, { recursive: true });
+  return copy;
+}
 
 /** Returns the paths of files that are new or have other bytes in the tree `after` (build.ts) than in `before`. */
 export const addedTo = (before: Readonly<Record<string, string>>, after: Readonly<Record<string, string>>): string[] =>

@@ -2,20 +2,17 @@
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Progress } from '../../src/cli/progress.ts';
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { verify } from '../../src/verify/verify.ts';
-import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { run } from '../support/cli.ts';
+import { check, copyOf } from '../support/outputs.ts';
 import { hex, ndjson, record } from '../support/records.ts';
-
-const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
 /** Returns the findings of verification. */
 async function findings(out: string): Promise<readonly string[]> {
@@ -38,13 +35,7 @@ beforeAll(async () => {
   await testBuild(whole, { inputs: [join(work, 'a.ndjson')] });
 });
 
-let copies = 0;
-function copy(): string {
-  copies += 1;
-  const out = join(work, `copy-${copies}`);
-  cpSync(whole, out, { recursive: true });
-  return out;
-}
+const copy = () => copyOf(whole);
 
 describe('the output of a build', () => {
   it.each(DIALECTS)('verifies: the sample in dialect %s, in each layout', async (dialect) => {

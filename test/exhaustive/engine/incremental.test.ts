@@ -6,9 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Progress } from '../../../src/cli/progress.ts';
 import { Store } from '../../../src/duckdb/store.ts';
-import { verify } from '../../../src/verify/verify.ts';
 import {
   failedBuild,
   filesBelow,
@@ -20,9 +18,8 @@ import {
   writeFiles,
 } from '../../support/build.ts';
 import { run, runProcess } from '../../support/cli.ts';
+import { check } from '../../support/outputs.ts';
 import { hex, ndjson, record, words } from '../../support/records.ts';
-
-const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
 /** Writes one input file for each of these blocks, and builds them. */
 async function built(heights: readonly number[], options: Omit<TestBuild, 'inputs'> = {}) {

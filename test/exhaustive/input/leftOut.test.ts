@@ -6,11 +6,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Progress } from '../../../src/cli/progress.ts';
 import { manifest as manifestSchema } from '../../../src/contract/schemas.ts';
 import { Store } from '../../../src/duckdb/store.ts';
-import { verify } from '../../../src/verify/verify.ts';
 import { failedBuild, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
+import { check } from '../../support/outputs.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 
 const RUNES = ['1:0', '2:0', '3:0', '4:0'] as const;
@@ -27,8 +26,6 @@ const ledger = (blocks: Blocks): string =>
 
 const runesTable = (known: Iterable<string>): string =>
   `id,number,name,spaced_name,divisibility\n${[...known].map((id) => `${id},${Number.parseInt(id, 10)},R${id},R${id},2\n`).join('')}`;
-
-const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
 const EXAMPLE: Blocks = new Map([
   [10, ['1:0', '0:0', '1:0']],

@@ -1,5 +1,5 @@
 /** Tests which fields etchings have with each kind of input, and what happens if files of etchings are faulty. */
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DocumentWriter, documentsOf, type StoredDocument } from '../../../src/engine/archive/documentWriter.ts';
@@ -15,7 +15,7 @@ import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/buil
 import { lineOf } from '../../support/documents.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { exportOf, indexWith, rowsWithoutAddress } from '../../support/nodeRows.ts';
-import { check } from '../../support/outputs.ts';
+import { check, copyOf } from '../../support/outputs.ts';
 import { hex } from '../../support/records.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
 
@@ -242,8 +242,7 @@ describe('verification of etchings', () => {
   });
   /** Returns the error of verification after a forgery in a copy of an output. */
   async function errorAfter(forgery: Forgery, of: string): Promise<unknown> {
-    const out = join(temporaryFolder(), 'out');
-    cpSync(of, out, { recursive: true });
+    const out = copyOf(of);
     await forge(out, forgery);
     return check(out).catch((caught: unknown) => caught);
   }

@@ -12,7 +12,7 @@ import { CONFORMANCE_INPUTS, RecordingLog, rowsOf, temporaryFolder, testBuild, t
 import { built, chain, published } from '../../support/builtRows.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
 import { writeRows } from '../../support/nodeRows.ts';
-import { check } from '../../support/outputs.ts';
+import { check, copyOf } from '../../support/outputs.ts';
 import { testPull } from '../../support/pull.ts';
 import { ndjson, record } from '../../support/records.ts';
 import { memoryOf } from '../../support/runeChains.ts';
@@ -178,8 +178,7 @@ describe('verification', () => {
 
   /** Returns the findings of verification after these damages of a copy. */
   async function findings(of: string, ...damages: readonly ((out: string) => void | Promise<void>)[]): Promise<readonly string[]> {
-    const out = join(temporaryFolder(), 'out');
-    cpSync(of, out, { recursive: true });
+    const out = copyOf(of);
     for (const damage of damages) await damage(out);
     const error = await check(out).catch((e: Error) => e);
     return error instanceof Error ? ((error as { details?: readonly string[] }).details ?? [error.message]) : [];

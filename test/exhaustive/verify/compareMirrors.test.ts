@@ -1,5 +1,5 @@
 /** Tests `verify --against`, which reports which mirrors have the same blocks and lists. */
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +14,7 @@ import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../../supp
 import { run } from '../../support/cli.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { indexWith } from '../../support/nodeRows.ts';
+import { copyOf } from '../../support/outputs.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 import { startServer } from '../../support/server.ts';
 
@@ -24,13 +25,7 @@ beforeAll(async () => {
   await testBuild(whole, { inputs: [join(work, 'a.ndjson')] });
 });
 
-let copies = 0;
-function copy(): string {
-  copies += 1;
-  const out = join(work, `copy-${copies}`);
-  cpSync(whole, out, { recursive: true });
-  return out;
-}
+const copy = () => copyOf(whole);
 
 const edit = (out: string, path: string, change: (text: string) => string): void =>
   writeFileSync(join(out, path), change(readFileSync(join(out, path), 'utf8')));
@@ -39,8 +34,7 @@ type Etchings = NonNullable<ListTables['etchings']>;
 
 /** Changes the lists in the root of a copy of a build, with right names and digests. Returns the copy. */
 function forged(dist: string, change: (lists: ListTables & { readonly etchings: Etchings }) => ListTables): string {
-  const out = join(temporaryFolder(), 'dist');
-  cpSync(dist, out, { recursive: true });
+  const out = copyOf(dist);
   const { root } = StoredArchive.in(out) as StoredArchive;
   const content = gzipSync(renderRoot({ ...root, lists: root.lists && change(root.lists as never) }));
   edit(out, MANIFEST, (text) => JSON.stringify({ ...JSON.parse(text), archive: { root: putFile(out, content), bytes: content.length } }));
