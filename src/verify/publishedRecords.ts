@@ -239,13 +239,16 @@ function resultOf<Value>(settled: PromiseSettledResult<Value>): Value {
   return settled.value;
 }
 
-/** Describes the text around the records of a page that is another one than expected. No page has a line feed. */
+/** Describes the text around the records of a page that is another one than expected. No page is empty or has a line feed. */
 function misfitOfPage({ bytes, ...window }: Page, block: BlockDigest): string | undefined {
   const head = envelopeHead(window, block.records);
   const begin = bytes.toString('utf8', 0, head.length);
   if (begin !== head) return `it begins with ${JSON.stringify(begin)}, expected ${JSON.stringify(head)}`;
-  const isWhole = bytes.toString('latin1', bytes.length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL && !bytes.includes('\n');
-  return isWhole ? undefined : 'it is not a complete page of rune-activity-mirror';
+  const [first, end] = [
+    bytes.toString('latin1', head.length, head.length + 1),
+    bytes.toString('latin1', bytes.length - ENVELOPE_TAIL.length),
+  ];
+  return first === '{' && end === ENVELOPE_TAIL && !bytes.includes('\n') ? undefined : 'it is not a complete page of rune-activity-mirror';
 }
 
 /** Lists the block's pages of the largest size, which together have all of its records. */

@@ -134,10 +134,11 @@ describe('verification finds', () => {
       /blocks\/5\/60\/60\.json: it has 10 records, expected 11/,
     ],
     [
-      'pages without an end, and with a line feed',
+      'pages without an end, without records, and with a line feed',
       (out) => {
         edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.slice(0, -1));
-        edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"results":[', '"results":[\n'));
+        edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"results":[{', '"results":[{\n'));
+        edit(out, `${v1}/blocks/2005.json`, (t) => t.replace(/"results":.*/, '"results":[]}'));
       },
       /json: it is not a complete page of rune-activity-mirror/,
     ],
