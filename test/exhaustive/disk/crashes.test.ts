@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Flags } from '../../../src/cli/flags.ts';
+import { InputError } from '../../../src/errors.ts';
 import { KEYGEN_COMMAND, runKeygen } from '../../../src/output/keygenCommand.ts';
 import type { Layout } from '../../../src/pages/mirrorOptions.ts';
 import { writeSettings } from '../../../src/setup/initCommand.ts';
@@ -116,10 +117,15 @@ describe('a build', () => {
     ...['', '?limit=25&offset=10'].map((query) => `/runes/v1/etchings/${record(1, 1).rune.id}/activity${query}`),
   ]);
 
-  /** Asks a server for all targets. Starts one if there is a build and `host` is undefined. */
+  /** Asks a server for all targets. Starts one if `host` is undefined, unless it refuses to, because there is no whole manifest. */
   const answersOf = async (out: string, host?: LocalHost): Promise<string[]> => {
-    if (!existsSync(join(out, 'runes/v1/manifest.json'))) return [];
-    const asked = host ?? (await startServer(out));
+    const asked =
+      host ??
+      (await startServer(out).catch((error: unknown) => {
+        if (error instanceof InputError) return undefined;
+        throw error;
+      }));
+    if (asked === undefined) return [];
     const answers: string[] = [];
     for (const target of TARGETS) {
       const { status, body } = await asked.send('GET', target);
