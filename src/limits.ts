@@ -59,6 +59,8 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   rowsReadMs: 10 * 60_000,
   /** Records in the temporary file of a verification. Above it, DuckDB loads the file into its tables, and a new file begins. */
   linesPerLoad: 200_000,
+  /** Bytes of a line of this file, unless a record is longer. DuckDB allocates twice as much in each of its threads. */
+  lineBytes: MB,
   // The limits below change published bytes (PUBLISHED).
   /** Heights in a segment of an archive (format/segmentDirectory.ts), whose directory has one line per block. */
   segmentBlocks: 1024,

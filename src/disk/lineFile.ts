@@ -28,13 +28,13 @@ export class LineFile {
     if (this.#text.length >= AT_ONCE) this.flush();
   }
 
-  /** Adds a line of a text and of bytes without a line feed, which must not change until the next flush. */
-  addBytes(text: string, bytes: Uint8Array): void {
+  /** Adds a line of a text, bytes without a line feed, which must not change until the next flush, and a text. */
+  addBytes(text: string, bytes: Uint8Array, end: string): void {
     this.#chunks.push(Buffer.from(this.#text + text), bytes);
     this.#size += this.#text.length + bytes.length;
-    this.#text = '\n';
+    this.#text = `${end}\n`;
     this.count += 1;
-    this.longest = Math.max(this.longest, 3 * text.length + bytes.length);
+    this.longest = Math.max(this.longest, 3 * (text.length + end.length) + bytes.length);
     if (this.#size >= AT_ONCE) this.flush();
   }
 

@@ -20,7 +20,8 @@ export interface ReadPage extends Window {
 }
 
 const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
-const BETWEEN = '},{"rune":';
+/** The text between two records. */
+export const BETWEEN = '},{"rune":';
 
 /**
  * Parses the text around the records of a page. The records are the text from `begin` to `end`. Returns undefined for

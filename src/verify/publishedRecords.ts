@@ -18,7 +18,7 @@ import { renderBatches } from '../engine/render/renderBatches.ts';
 import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
 import { RECORDS, type Records, validity } from '../input/canonicalRecordSql.ts';
 import { countCrossing } from '../limits.ts';
-import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
+import { BETWEEN, ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { blockStem, digestsPath, pagePath, pagesOf } from '../pages/filePaths.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
@@ -74,7 +74,7 @@ export class PublishedRecords {
   /** `heights` has the blocks of `check`. `archive` is undefined if the output has no pages in an archive. */
   constructor(
     private readonly check: Verification,
-    private readonly heights: TableWith<'block_height' | 'block_hash'>,
+    private readonly heights: TableWith<'block_height' | 'block_hash' | 'records'>,
     private readonly archive: ArchiveVerification | undefined,
   ) {}
 
@@ -149,7 +149,12 @@ export class PublishedRecords {
       findings.add(`${page.path}: ${why}`);
       return [];
     }
-    for (const { bytes } of pages) lines.addBytes(`{"height":${block.height},`, bytes.subarray(1));
+    let line = 0;
+    for (const { bytes, ...window } of pages)
+      for (const part of partsOf(bytes, envelopeHead(window, block.records).length, this.check.limits.lineBytes)) {
+        lines.addBytes(`{"height":${block.height},"line":${line},"results":[`, part, ']}');
+        line += 1;
+      }
     return [{ listed: block, parts: read?.archived?.parts }];
   }
 
@@ -176,19 +181,16 @@ export class PublishedRecords {
     const { store, scratch } = this.check;
     const folder = join(scratch, store.nameOf('records'));
     const cells = Object.keys(RECORDS).map((name) => `${CELLS[name] ?? `"${name}"`} AS "${name}"`);
-    const pages = readLines(
-      lines,
-      `height: 'BIGINT', "limit": 'BIGINT', "offset": 'BIGINT', total: 'BIGINT', results: 'STRUCT(${RECORD})[]'`,
-    );
-    const isCut = `len(results) <> least("limit", total - "offset")`;
-    const records = `SELECT height, ${isCut} AS is_cut, -"offset" - generate_subscripts(results, 1) AS ord, unnest(results) AS record FROM ${pages}`;
-    const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, is_cut, ord, unnest(record) FROM (${records}))`;
-    const isWrong = `is_cut OR block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
+    const pages = readLines(lines, `height: 'BIGINT', line: 'BIGINT', results: 'STRUCT(${RECORD})[]'`);
+    // No line has a million records: a record takes more than a hundred bytes.
+    const records = `SELECT height, -1000000 * line - generate_subscripts(results, 1) AS ord, unnest(results) AS record FROM ${pages}`;
+    const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, ord, unnest(record) FROM (${records}))`;
+    const isWrong = `block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
       OR (height, block_hash) NOT IN (SELECT (block_height, block_hash) FROM ${this.heights})`;
     let file: string;
     try {
       file = await store.writeRows(
-        `SELECT * EXCLUDE (is_cut), ${isWrong} AS is_wrong FROM (SELECT height, is_cut, ${cells.join(', ')} FROM (${flat}))`,
+        `SELECT *, ${isWrong} AS is_wrong FROM (SELECT height, ${cells.join(', ')} FROM (${flat}))`,
         folder,
         undefined,
         { height: 'BIGINT', ...RECORDS, is_wrong: 'BOOLEAN' },
@@ -201,7 +203,11 @@ export class PublishedRecords {
       rmSync(lines.file);
     }
     const loaded = readFiles('parquet', [file]);
-    const wrong = await store.rows(`SELECT DISTINCT height FROM ${loaded} WHERE is_wrong`, { height: int });
+    const wrong = await store.rows(
+      `SELECT l.height AS height FROM ${loaded} AS l JOIN ${this.heights} AS h ON h.block_height = l.height
+       GROUP BY l.height HAVING bool_or(is_wrong) OR count(*) <> min(h.records)`,
+      { height: int },
+    );
     for (const { height } of wrong)
       for (const block of blocks)
         if (block.height === height && !this.#explain(block))
@@ -237,6 +243,17 @@ export class PublishedRecords {
 function resultOf<Value>(settled: PromiseSettledResult<Value>): Value {
   if (settled.status === 'rejected') throw settled.reason;
   return settled.value;
+}
+
+/** Yields the records of a page, which begin at `begin`, in parts of at least `least` bytes. */
+function* partsOf(bytes: Buffer, begin: number, least: number): Generator<Buffer> {
+  const end = bytes.length - ENVELOPE_TAIL.length;
+  for (let at = begin; at < end; ) {
+    const next = end - at > least ? bytes.indexOf(BETWEEN, at + least) : -1;
+    if (next >= 0) countCrossing('lineBytes');
+    yield bytes.subarray(at, next < 0 ? end : next + 1);
+    at = next < 0 ? end : next + 2;
+  }
 }
 
 /** Describes the text around the records of a page that is another one than expected. No page is empty or has a line feed. */

@@ -53,6 +53,7 @@ export const TINY = {
   changesBlocks: 6,
   changesEntries: 3,
   linesPerLoad: 20,
+  lineBytes: 500,
   tableLevels: { steps: [32, 8], unsettled: 2 },
   listLevels: { steps: [64, 16, 4], unsettled: 4 },
 } satisfies Partial<Limits>;
@@ -106,6 +107,7 @@ export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [fil
   filesPerScan: ['project/limits', 'filesPerScan'],
   blocksPerCommit: ['exhaustive/project/rehearsal', 'crossed.has(name)'],
   linesPerLoad: ['exhaustive/project/rehearsal', 'crossed.has(name)'],
+  lineBytes: ['verify/verify', 'lineBytes'],
   runesMember: ['exhaustive/lists/runeNames', 'runesMember'],
   changesBlocks: ['exhaustive/serve/changes', 'changesBlocks'],
   rowBytes: ['exhaustive/pull/rowsOfMirrors', 'rowBytes'],

@@ -6,11 +6,15 @@ import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSy
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Progress } from '../../src/cli/progress.ts';
+import { crossings } from '../../src/limits.ts';
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { verify } from '../../src/verify/verify.ts';
+import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { run } from '../support/cli.ts';
+import { limitsWith } from '../support/limits.ts';
 import { check, copyOf } from '../support/outputs.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 
@@ -92,6 +96,14 @@ describe('the output of a build', () => {
     }
     expect(lines.digest('hex')).toBe(manifest.digest);
   });
+});
+
+it('the output of a build verifies with pages that are loaded in parts of any size', async () => {
+  for (const lineBytes of [1, 300, 5000]) {
+    const before = crossings.get('lineBytes') ?? 0;
+    await verify(whole, new Progress(new RecordingLog(), false), undefined, limitsWith({ lineBytes }));
+    expect(crossings.get('lineBytes')).toBeGreaterThan(before);
+  }
 });
 
 describe('verification finds', () => {
