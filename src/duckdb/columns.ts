@@ -45,18 +45,11 @@ export interface Blobs {
   readonly offsets: Float64Array;
   /** Copies the rows `from` (inclusive) to `to` (exclusive) into `target` at position `at`. */
   copyTo(target: Uint8Array, at: number, from: number, to: number): void;
-  /** Calls `take` with the bytes `begin` (inclusive) to `end` (exclusive) of the joined strings, part by part. */
-  eachPart(begin: number, end: number, take: (part: Uint8Array) => void): void;
 }
 
-/** Strings or blobs of a column in one buffer. Row i has its bytes from offsets[i] to offsets[i + 1]. */
-export interface JoinedBlobs extends Pick<Blobs, 'offsets'> {
-  readonly bytes: Buffer;
-}
-
-/** Strings of several rows that are consecutive in memory. `row` is the index of the first of these rows. */
+/** Strings of several rows that are consecutive in memory. `start` is the offset of the first of them. */
 interface Run {
-  readonly row: number;
+  readonly start: number;
   readonly bytes: Uint8Array;
 }
 
@@ -76,44 +69,37 @@ export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
   for (let row = 0; row < rowCount; row += 1) offsets[row + 1] = (offsets[row] ?? 0) + lengthOf(row);
   const runs: Run[] = [];
   for (let row = 0; row < rowCount; ) {
-    const first = row;
+    const [first, start] = [row, offsets[row] ?? 0];
     if (lengthOf(row) <= INLINE_BYTES) {
-      const start = row * ENTRY_BYTES + 4;
-      runs.push({ row, bytes: entries.subarray(start, start + lengthOf(row)) });
+      const at = row * ENTRY_BYTES + 4;
+      runs.push({ start, bytes: entries.subarray(at, at + lengthOf(row)) });
       row += 1;
       continue;
     }
-    const start = addressOf(row);
+    const address = addressOf(row);
     let length = 0;
-    while (row < rowCount && lengthOf(row) > INLINE_BYTES && addressOf(row) === start + length && length < LONGEST_RUN) {
+    while (row < rowCount && lengthOf(row) > INLINE_BYTES && addressOf(row) === address + length && length < LONGEST_RUN) {
       length += lengthOf(row);
       row += 1;
     }
     const pointerAt = view.byteOffset + first * ENTRY_BYTES + 8;
-    runs.push({ row: first, bytes: duckdb.get_data_from_pointer(view.buffer as ArrayBuffer, pointerAt, length) });
+    runs.push({ start, bytes: duckdb.get_data_from_pointer(view.buffer as ArrayBuffer, pointerAt, length) });
   }
-  const eachPart: Blobs['eachPart'] = (begin, end, take) => {
-    for (const { row, bytes } of runs) {
-      const start = offsets[row] ?? 0;
-      if (start >= end) return;
-      if (start + bytes.length > begin) take(bytes.subarray(Math.max(begin - start, 0), Math.min(end - start, bytes.length)));
-    }
-  };
   return {
     offsets,
-    eachPart,
     copyTo: (target, at, from, to) => {
-      let next = at;
-      eachPart(offsets[from] ?? 0, offsets[to] ?? 0, (part) => {
-        target.set(part, next);
-        next += part.length;
-      });
+      const [begin, end] = [offsets[from] ?? 0, offsets[to] ?? 0];
+      for (const { start, bytes } of runs) {
+        if (start >= end) return;
+        if (start + bytes.length <= begin) continue;
+        target.set(bytes.subarray(Math.max(begin - start, 0), end - start), at + Math.max(start - begin, 0));
+      }
     },
   };
 }
 
 /** Returns the bytes of all strings of a BLOB or VARCHAR column, joined in row order. Throws when a cell is NULL. */
-export function joinedBlobs(chunk: DuckDBDataChunk, column: number): JoinedBlobs {
+export function joinedBlobs(chunk: DuckDBDataChunk, column: number): Pick<Blobs, 'offsets'> & { readonly bytes: Buffer } {
   const { offsets, copyTo } = readBlobs(chunk, column);
   const bytes = Buffer.allocUnsafeSlow(offsets[chunk.rowCount] ?? 0);
   copyTo(bytes, 0, 0, chunk.rowCount);

@@ -316,18 +316,13 @@ export class Store {
     rows: Iterable<readonly (string | number | bigint)[]> | AsyncIterable<readonly (string | number | bigint)[]>,
   ): Promise<Table<C>> {
     const appended = Object.values(columns).map((type) => APPENDED[type]);
+    const types = appended.map(({ type }) => type);
     const table = await this.table(label, columns);
     const appender = await this.connection.createAppender(`${table}`, null, 'temp');
     const add = (part: readonly (readonly (string | number | bigint)[])[]) => {
-      const chunk = DuckDBDataChunk.create(
-        appended.map(({ type }) => type),
-        part.length,
-      );
-      for (const [i, { cellOf }] of appended.entries())
-        chunk.setColumnValues(
-          i,
-          part.map((row) => cellOf(row[i] ?? '')),
-        );
+      const chunk = DuckDBDataChunk.create(types, part.length);
+      const cells = appended.map(({ cellOf }, i) => part.map((row) => cellOf(row[i] ?? '')));
+      chunk.setColumns(cells);
       appender.appendDataChunk(chunk);
     };
     try {

@@ -128,7 +128,7 @@ export async function listTransactions(
   store: Store,
 ): Promise<Pick<KeptBlocks, 'ranges' | 'transactions'>> {
   const ranges = await blockRanges(blocks, limits, store);
-  const transactions = await GrowingTable.create('transactions', TRANSACTIONS, limits, store);
+  const transactions = await GrowingTable.create('transactions', TRANSACTIONS, store);
   for (const range of ranges) {
     // The last transaction of a block is served first.
     await transactions.add(`

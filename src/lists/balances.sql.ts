@@ -171,7 +171,7 @@ class BalanceRows {
     // The balances before a level of the last build that began at the same block hold if no level below changed.
     const replaced = below.length > 0 ? undefined : lastLevel(range, this.form.old?.root.lists?.balances?.addresses);
     const isUnchanged = replaced !== undefined && areUnchanged(replaced.files, this.form.old);
-    const pairs = await GrowingTable.create('level_pairs', PAIRS, limits, this.store);
+    const pairs = await GrowingTable.create('level_pairs', PAIRS, this.store);
     this.#pairs.push(pairs);
     const changes = {
       rows: `SELECT url_encode(address) AS key, ordinal, units, sign FROM (${changesIn(range.first, range.last, this.form)}) JOIN ${etchings} USING (id)`,

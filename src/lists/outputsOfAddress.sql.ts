@@ -9,7 +9,7 @@ import { columns } from '../duckdb/table.ts';
 import { documentsOf, findRanges, onlyKey } from '../engine/archive/documentWriter.ts';
 import { documentStart, type LevelForm, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
-import { countCrossing, type WorkLimits } from '../limits.ts';
+import { countCrossing } from '../limits.ts';
 import { ABOVE_HEIGHTS, SPENT } from './unspentOutputs.ts';
 
 export interface AddressForm extends LevelForm<`outputs.${'addresses' | 'starts'}`> {
@@ -40,9 +40,9 @@ const MADE = columns('key VARCHAR, sort VARCHAR, text VARCHAR');
 const REMOVED = columns('key VARCHAR, output VARCHAR');
 
 /** Begins a level, whose outputs `addOutputs` then adds. */
-export const beginLevel = async (limits: WorkLimits, store: Store): Promise<LevelOutputs> => ({
-  made: await GrowingTable.create('made_outputs', MADE, limits, store),
-  spent: await GrowingTable.create('spent_below', REMOVED, limits, store),
+export const beginLevel = async (store: Store): Promise<LevelOutputs> => ({
+  made: await GrowingTable.create('made_outputs', MADE, store),
+  spent: await GrowingTable.create('spent_below', REMOVED, store),
 });
 
 /** Adds outputs to a level, from tables of the outputs that it makes, and of those of lower levels that it spends. */

@@ -56,7 +56,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       if (level.starts !== undefined) await keepStarts(level.starts, lists, store);
     } else {
       const outputs = open('outputs.outputs', plan);
-      const ofAddresses = await beginLevel(limits, store);
+      const ofAddresses = await beginLevel(store);
       const rows = `SELECT false AS is_spent, * FROM received WHERE ${isWithin(plan)}
         UNION ALL BY NAME SELECT true AS is_spent, "output", address FROM ${read.spent} WHERE ${isWithin(plan)}`;
       for await (const part of rowParts({ rows, bound, key: '"output"', rowBytes: OUTPUT_BYTES }, limits, store)) {

@@ -1,7 +1,7 @@
 /** Computes the digests of blocks from files of ledger rows, as a build does. */
 import { createHash } from 'node:crypto';
 import type { BlockDigest } from '../contract/schemas.ts';
-import { readBlobs } from '../duckdb/columns.ts';
+import { joinedBlobs } from '../duckdb/columns.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
@@ -46,11 +46,11 @@ export async function blocksOfRows(paths: readonly string[], runes: RunesOfRows,
   // last comma of a block is cut off.
   const json = `SELECT encode(${recordJsonAfterRune('contract')}) FROM (${recordsOf(paths, runes)} ORDER BY ${SERVED_ORDER})`;
   for await (const chunk of store.stream(json)) {
-    const { offsets, eachPart } = readBlobs(chunk, 0);
+    const { offsets, bytes } = joinedBlobs(chunk, 0);
     for (let row = 0; row < chunk.rowCount; ) {
       const end = Math.min(row + left, chunk.rowCount);
       left -= end - row;
-      eachPart(offsets[row] ?? 0, (offsets[end] ?? 0) - (left > 0 ? 0 : 1), (part) => hash.update(part));
+      hash.update(bytes.subarray(offsets[row], (offsets[end] ?? 0) - (left > 0 ? 0 : 1)));
       row = end;
       if (left > 0) continue;
       digests.push(hash.digest('hex'));
