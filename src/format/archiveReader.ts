@@ -8,7 +8,6 @@
  */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError, isArchiveError } from './archiveError.ts';
-import { countBefore } from './binarySearch.ts';
 import { isFileName } from './fileName.ts';
 import { overlapping } from './overlap.ts';
 import { PartCache } from './partCache.ts';
@@ -84,8 +83,7 @@ export class Archive {
    * read. If the block is in several segments, reads only the directory of the segment with that page.
    */
   async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
-    const segments = this.#segmentsAt(height);
-    if (segments.length === 0) return undefined;
+    const segments = this.root.segments.filter(({ first, last }) => first <= height && height <= last);
     const opened = segmentOf(page, segments);
     const block = opened && (await this.directory(opened)).get(height);
     return block && new ArchivedBlock(this, segments, block);
@@ -180,18 +178,6 @@ export class Archive {
   /** Inflates a page. Rejects with an ArchiveError when the page is damaged. */
   page(gzip: Uint8Array): Promise<string> {
     return inflate(gzip, this.files);
-  }
-
-  /** Returns the segments whose ranges include this height: one, none, or all segments of a large block. */
-  #segmentsAt(height: number): Segment[] {
-    const { segments } = this.root;
-    let low = countBefore(segments.length, (i) => (segments[i]?.last ?? 0) < height);
-    const found: Segment[] = [];
-    for (let segment = segments[low]; segment !== undefined && segment.first <= height; segment = segments[low]) {
-      found.push(segment);
-      low += 1;
-    }
-    return found;
   }
 
   /** Runs `read`. After an ArchiveError, removes the file from the cache, so that the next attempt reads it again. */

@@ -23,23 +23,15 @@ export const renderMembers = (members: readonly (readonly [from: string, length:
 
 type Directory = NonNullable<DocumentFile['members']>;
 
-/** Parses the directory of a file. Throws an ArchiveError if the members do not ascend or do not fill the file. */
-export function parseMembers(text: string, file: DocumentFile): PlacedMember[] {
-  let members: Directory = [];
-  try {
-    members = JSON.parse(text) as Directory;
-  } catch {
-    // No members do not fill the file.
-  }
-  return placeMembers(members, file);
-}
-
-/** Returns the places of the members of a directory. Throws an ArchiveError like `parseMembers`. */
-export function placeMembers(directory: Directory, { from, bytes, directory: size }: DocumentFile): PlacedMember[] {
+/**
+ * Returns the places of the members of a directory, or of its text. Throws an ArchiveError if the members do not ascend or do
+ * not fill the file.
+ */
+export function placeMembers(directory: Directory | string, { from, bytes, directory: size }: DocumentFile): PlacedMember[] {
   const members: PlacedMember[] = [];
   let offset = 0;
   try {
-    for (const [start, length] of directory) {
+    for (const [start, length] of typeof directory === 'string' ? (JSON.parse(directory) as Directory) : directory) {
       const before = members.at(-1)?.from;
       const isAfter = before === undefined ? start === from : start > before;
       if (!isAfter || !Number.isSafeInteger(length) || length <= 0) throw new Error('not a member');
@@ -138,7 +130,7 @@ async function readAhead(archive: Archive, { files }: DocumentLevel, key: string
 }
 
 const membersOf = async (archive: Archive, file: DocumentFile): Promise<PlacedMember[]> =>
-  file.members === undefined ? archive.tail(file, (text) => parseMembers(text, file)) : placeMembers(file.members, file);
+  file.members === undefined ? archive.tail(file, (text) => placeMembers(text, file)) : placeMembers(file.members, file);
 
 async function readMember(archive: Archive, file: DocumentFile, member: PlacedMember): Promise<string> {
   if (file.members !== undefined) return archive.lookUp(file, member);

@@ -5,7 +5,7 @@
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
-import { orDamaged, parseMembers } from '../format/documents.ts';
+import { orDamaged, placeMembers } from '../format/documents.ts';
 import type { RuneNames } from '../runes/name.ts';
 
 export interface RuneName extends RuneNames {
@@ -30,7 +30,7 @@ export async function openRuneNames(archive: Archive): Promise<() => AsyncGenera
   return async function* () {
     for (const [i, file] of files.entries()) {
       const content = contents[i] ?? new Uint8Array();
-      const members = parseMembers(await archive.page(content.subarray(file.bytes - file.directory)), file);
+      const members = placeMembers(await archive.page(content.subarray(file.bytes - file.directory)), file);
       for (const { offset, length } of members) {
         const lines = (await archive.page(content.subarray(offset, offset + length))).trimEnd().split('\n');
         yield orDamaged(() => lines.map((line) => nameOf(JSON.parse(line.slice(line.indexOf('\t') + 1)) as Stored)));

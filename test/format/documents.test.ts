@@ -22,7 +22,7 @@ import { gzipMember } from '../../src/engine/render/compress.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
 import { keyOfAddress, pageKey, separatorOf } from '../../src/format/documentKeys.ts';
-import { findDocuments, findInLevels, parseMembers, renderMembers } from '../../src/format/documents.ts';
+import { findDocuments, findInLevels, placeMembers, renderMembers } from '../../src/format/documents.ts';
 import { type DocumentLevel, levelRanges } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';
@@ -103,7 +103,7 @@ describe('documents', () => {
     expect(level.files.length).toBeGreaterThan(3);
     const members = level.files.map((file) => {
       const content = files.get(file.file) ?? Buffer.alloc(0);
-      return parseMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
+      return placeMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
     });
     expect(Math.max(...members.map(({ length }) => length))).toBeGreaterThan(1);
     // Directories must store only short prefixes of keys, because readers load complete directories.
@@ -160,7 +160,7 @@ describe('documents', () => {
       const { level, files } = await levelOf(documents, objectSize, objectSize, { ...LIMITS, documentMember });
       const members = level.files.flatMap((file, at) => {
         const content = files.get(file.file) ?? Buffer.alloc(0);
-        const placed = parseMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
+        const placed = placeMembers(gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString(), file);
         return placed.map(({ offset, length }) => ({ at, length, text: gunzipSync(content.subarray(offset, offset + length)).toString() }));
       });
       for (const [i, { at, text }] of members.entries()) {
@@ -185,7 +185,7 @@ describe('documents', () => {
       return level.files.map((file) => {
         const content = files.get(file.file) ?? Buffer.alloc(0);
         const text = gunzipSync(content.subarray(file.bytes - file.directory, file.bytes)).toString();
-        return parseMembers(text, file).map(({ length }) => length);
+        return placeMembers(text, file).map(({ length }) => length);
       });
     };
     const [lengths = []] = await lengthsIn(2 ** 20);
@@ -342,7 +342,7 @@ describe('directories', () => {
       ]),
     ],
   ])('are refused if one %s', (_, text) => {
-    expect(() => parseMembers(text, file)).toThrow(ArchiveError);
+    expect(() => placeMembers(text, file)).toThrow(ArchiveError);
   });
 });
 

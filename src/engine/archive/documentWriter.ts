@@ -2,7 +2,7 @@
 import { isAscii } from 'node:buffer';
 import { countBefore } from '../../format/binarySearch.ts';
 import { separatorOf } from '../../format/documentKeys.ts';
-import { parseMembers, placeMembers, renderMembers } from '../../format/documents.ts';
+import { placeMembers, renderMembers } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { gzipMember, gzipMemberInPool, inflate, inflateBytes } from '../render/compress.ts';
@@ -204,8 +204,8 @@ const documentOf = ({ key, bytes }: StoredLine): StoredDocument => ({
 function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, length: number) => Uint8Array): Member[] {
   const file = files[at];
   if (file === undefined) return [];
-  const inFile = () => parseMembers(inflate(read(file.bytes - file.directory, file.directory)), file);
-  const members = orUndefined(() => (file.members === undefined ? inFile() : placeMembers(file.members, file)));
+  const directory = () => file.members ?? inflate(read(file.bytes - file.directory, file.directory));
+  const members = orUndefined(() => placeMembers(directory(), file));
   if (members === undefined) throw wrong(file, 'has a damaged directory of documents');
   return members.map(({ from, offset, length }, i) => {
     const next = members[i + 1]?.from ?? files[at + 1]?.from;
