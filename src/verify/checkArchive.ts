@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { BlockDigest } from '../contract/schemas.ts';
+import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { countOperations } from '../engine/render/blockSpool.ts';
 import { inflate, inflateBytes } from '../engine/render/compress.ts';
 import { sliceRecords } from '../engine/render/recordBytes.ts';
@@ -12,11 +13,11 @@ import { ArchiveError } from '../format/archiveError.ts';
 import { cut } from '../format/cutSegments.ts';
 import type { LevelRange } from '../format/levels.ts';
 import { renderRoot } from '../format/root.ts';
-import type { PlacedBlock, Segment } from '../format/segmentDirectory.ts';
+import { type PlacedBlock, renderEntry, type Segment } from '../format/segmentDirectory.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { archivePath } from '../pages/filePaths.ts';
 import { maximumLimit } from '../pages/mirrorOptions.ts';
-import type { ArchiveCheck } from './verification.ts';
+import type { Verification } from './verification.ts';
 
 /** What the segments of an archive have of a block. */
 export interface ArchivedBlock {
@@ -40,18 +41,20 @@ export class ArchiveVerification {
   readonly #limit: number;
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
 
-  constructor(private readonly check: ArchiveCheck) {
+  constructor(
+    private readonly check: Verification,
+    private readonly archive: StoredArchive,
+  ) {
     this.#limit = maximumLimit(check.site);
   }
 
   /** Reads the pages of a block. Throws an error when a segment is damaged. */
   read({ height }: BlockDigest): ArchivedBlock {
-    const { archive } = this.check;
     const pages: { path: string; bytes: Buffer }[] = [];
     const parts: BlockPart[] = [];
-    for (const segment of archive.root.segments) {
+    for (const segment of this.archive.root.segments) {
       if (height < segment.first || height > segment.last) continue;
-      const opened = archive.segment(segment);
+      const opened = this.archive.segment(segment);
       const placed = opened.blocks.get(height);
       if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
       const path = archivePath(segment.file);
@@ -88,14 +91,11 @@ export class ArchiveVerification {
         bytes += placed.pages[count - pages.from] ?? 0;
       }
       if (rendered.digest('hex') !== ofPages) wrong('has a wrong page of');
-      const { hash, records, page: first = 0, operations } = placed;
-      const expected = countOperations(batch, block, limit, pages);
-      const isRight = hash === block.hash && records === block.records && first === pages.from;
-      if (!isRight || JSON.stringify(operations) !== JSON.stringify(expected)) wrong('has a wrong line in its directory for');
-      const sums = Object.fromEntries(
-        Object.entries(expected).map(([name, counts]) => [name, counts.reduce((sum, count) => sum + count, 0)]),
-      );
-      const part = placed.pages.length === total ? undefined : { page: pages.from, operations: sums };
+      const operations = countOperations(batch, block, limit, pages);
+      const expected = { ...placed, hash: block.hash, records: block.records, page: pages.from, operations };
+      if (renderEntry(placed) !== renderEntry(expected)) wrong('has a wrong line in its directory for');
+      const sums = Object.entries(operations).map(([name, counts]) => [name, counts.reduce((sum, count) => sum + count, 0)]);
+      const part = placed.pages.length === total ? undefined : { page: pages.from, operations: Object.fromEntries(sums) };
       if (JSON.stringify(segment.part) !== JSON.stringify(part)) wrong('has wrong counts in the root for');
     }
     if (count !== total) findings.add(`the archive has ${count} pages of block ${block.height}, expected ${total}`);
@@ -105,13 +105,14 @@ export class ArchiveVerification {
 
   /** Checks segments and root, which depend on all blocks. Call it after `add` of every block. */
   finish(): void {
-    const { findings, site, archive, rootPath } = this.check;
-    const { root, name } = archive;
+    const { findings, site } = this.check;
+    const { root, name } = this.archive;
+    const rootPath = archivePath(name.root);
     const cuts = cut(this.#sizes, site.tip, root).map(({ first, last }) => `${first}-${last}`);
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
     if (cuts.join() !== [...ranges].join()) findings.add(`${rootPath} cuts the blocks into wrong segments`);
     if (root.pageSize !== this.#limit) findings.add(`${rootPath} has a wrong page size`);
-    const text = inflate(archive.read(name.root));
+    const text = inflate(this.archive.read(name.root));
     if (text !== renderRoot(root)) findings.add(`${rootPath} is not a root that a build makes`);
   }
 }

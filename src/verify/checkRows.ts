@@ -17,34 +17,27 @@ import { rowsIndexFile } from '../rows/rowsFolder.ts';
 import { entriesOf, type FileOfRows, ledgerForm, RUNES, type TableForm } from '../rows/rowsForm.ts';
 import { SPENT } from './publishedChanges.ts';
 import { differingRunes } from './publishedEtchings.ts';
+import type { Claims } from './spentOutputs.ts';
 import type { Verification } from './verification.ts';
-
-export interface VerifiedRows {
-  /** Paths of the files of rows. */
-  readonly paths: readonly string[];
-  /** Outputs that the rows spend. Undefined if the rows do not have spent outputs. */
-  readonly spent: Table<typeof SPENT> | undefined;
-}
 
 /**
  * Compares rows with the digests of the blocks. The caller must have compared these digests with the pages. The digests
  * do not cover spent outputs: the caller must compare them if the mirror has outputs. The runes of the rows must be the
- * mirror's `etchings`.
+ * mirror's `etchings`. Returns what the rows say about spent outputs; nothing if they do not have these.
  */
-export async function verifyRows(verification: Verification, etchings: StateTables['runes']): Promise<VerifiedRows> {
+export async function verifyRows(verification: Verification, etchings: StateTables['runes']): Promise<Claims[]> {
   const { root, manifest, blocks, limits, findings, own, progress, store } = verification;
   const name = manifest.rows?.index ?? '';
-  const nothing = { paths: [], spent: undefined };
   try {
     const spent = await store.table('rows_spent', SPENT);
     const found = rowsIndex.parse(JSON.parse(readRegularFile(join(root, name)).toString('utf8')));
     const namedOf = (kind: Kind) => found[kind].map((file) => ({ ...file, path: `${ROWS_FOLDER}/${rowsName(kind, file)}` }));
     const [named, namedRunes] = [namedOf('files'), namedOf('runes')];
     const runes = await readEntries(namedRunes, RUNES, verification);
-    if (runes.length < namedRunes.length) return nothing;
+    if (runes.length < namedRunes.length) return [];
     const runesFiles = namedRunes.map(({ path }) => join(root, path));
-    const wrong = differingRunes(etchings, runesFiles.length === 0 ? `${etchings} WHERE false` : readFiles('parquet', runesFiles));
-    for (const { id } of await store.rows(`${wrong} ORDER BY id LIMIT 20`, { id: text }))
+    const differing = differingRunes(etchings, runesFiles.length === 0 ? `${etchings} WHERE false` : readFiles('parquet', runesFiles));
+    for (const { id } of await store.rows(`${differing} ORDER BY id LIMIT 20`, { id: text }))
       findings.add(`${name}: its rune ${id} differs from the etching`);
     const expected = new Map(blocks.map((block) => [block.height, block]));
     let [last, leftOut] = [-1, 0];
@@ -73,7 +66,7 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
       await store.run(`DROP TABLE ${used}`);
       for (const { path, ...entry } of entries) files.push(entry);
     }
-    if (files.length < named.length) return nothing;
+    if (files.length < named.length) return [];
     for (const height of [...expected.keys()].slice(0, 1)) findings.add(`${name}: no file has the rows of block ${height}`);
     if (leftOut !== (manifest.left_out?.rows ?? 0))
       findings.add(`${name}: ${leftOut} rows are of unknown runes, but the manifest says ${manifest.left_out?.rows ?? 0}`);
@@ -82,12 +75,14 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
     if (index.path !== name || index.sha256 !== manifest.rows?.sha256)
       findings.add(`${name} is not the list that a build makes of these files`);
     own.file(name, index.content);
-    return { paths: [...namedRunes, ...named].map(({ path }) => path), spent: found.spent ? spent : undefined };
+    const wrong = 'the files of rows are wrong about whether, when or by whom the output';
+    own.add([...namedRunes, ...named].map(({ path }) => path));
+    return found.spent ? [{ rows: `FROM ${spent}`, hasAddresses: true, isDue: 'true', wrong }] : [];
   } catch (error) {
     // A BuildError means a lack of memory or disk space, which is not a fault of the files.
     if (error instanceof BuildError) throw error;
     findings.add(`${name}: ${messageOf(error).split('\n')[0]}`);
-    return nothing;
+    return [];
   } finally {
     progress.end();
   }

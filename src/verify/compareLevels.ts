@@ -1,12 +1,12 @@
 /** Compares the documents (format/documents.ts) that a build would make with the documents of an archive. */
 import { linesOf, type StoredLine } from '../engine/archive/documentWriter.ts';
-import type { LevelWriter, ListName, OpenLevel } from '../engine/archive/makeLevels.ts';
+import type { ListName, OpenLevel } from '../engine/archive/makeLevels.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { countBefore } from '../format/binarySearch.ts';
-import type { DocumentLevel, LevelRange } from '../format/levels.ts';
+import type { DocumentLevel } from '../format/levels.ts';
 import type { Root } from '../format/root.ts';
 import { archivePath } from '../pages/filePaths.ts';
-import type { ArchiveCheck } from './verification.ts';
+import type { Findings } from './findings.ts';
 
 /** What the documents of a list are, for findings. The key of a document follows. */
 const WHAT: Readonly<Record<ListName, string>> = {
@@ -30,54 +30,41 @@ function levelsOf({ ids, lists }: Root, list: ListName): readonly DocumentLevel[
   return (part ?? []) as readonly DocumentLevel[];
 }
 
-/** Returns a function that begins levels, which compares their documents with the archive's instead of writing them. */
+/**
+ * Returns a function that begins levels, which compares their documents with the archive's instead of writing them. Reports
+ * only the first difference of a level. A level that is finished is the archive's.
+ */
 export const comparedLevels =
-  ({ archive, findings }: Pick<ArchiveCheck, 'archive' | 'findings'>): OpenLevel =>
+  (archive: StoredArchive, findings: Findings): OpenLevel =>
   (list, range) => {
     const level = levelsOf(archive.root, list).find(({ first, last }) => first === range.first && last === range.last);
-    return new ComparedLevel(level, archive, (key) => {
+    const lines: Iterator<StoredLine, undefined> = level === undefined ? [].values() : linesOf(archive, level);
+    let isDifferent = false;
+    /** Compares a line, whose characters stand for bytes. Undefined after the last line. */
+    const compare = (line: string | undefined): void => {
+      const { value } = lines.next();
+      if (value === undefined ? line === undefined : line === value.key + value.bytes) return;
+      const [expected, found] = [line?.split('\t', 1)[0], value?.key];
+      const key = expected === undefined || (found !== undefined && found < expected) ? (found ?? '') : expected;
       const files = level?.files ?? [];
       const file = files[Math.max(countBefore(files.length, (i) => (files[i]?.from ?? '') <= key) - 1, 0)];
       const place = file === undefined ? 'the archive' : archivePath(file.file);
       findings.add(`${place} has wrong ${WHAT[list]} ${key.replace(/[ !].*/, '')} in the blocks ${range.first} to ${range.last}`);
-    });
+      isDifferent = true;
+    };
+    return {
+      addLines: (added) => {
+        for (let start = 0; start < added.length && !isDifferent; ) {
+          const end = added.indexOf(LINE_FEED, start);
+          compare(added.toString('latin1', start, end));
+          start = end + 1;
+        }
+      },
+      finish: async () => {
+        if (!isDifferent) compare(undefined);
+        return level && { first: range.first, last: range.last, files: level.files };
+      },
+    };
   };
-
-/** Compares expected documents with the documents of an archive's level. Reports only the first difference. */
-class ComparedLevel implements LevelWriter {
-  readonly #lines: Iterator<StoredLine, undefined>;
-  #isDifferent = false;
-
-  constructor(
-    private readonly level: DocumentLevel | undefined,
-    archive: StoredArchive,
-    private readonly report: (key: string) => void,
-  ) {
-    this.#lines = level === undefined ? [].values() : linesOf(archive, level);
-  }
-
-  addLines(lines: Buffer): void {
-    for (let start = 0; start < lines.length && !this.#isDifferent; ) {
-      const end = lines.indexOf(LINE_FEED, start);
-      this.#compare(lines.toString('latin1', start, end));
-      start = end + 1;
-    }
-  }
-
-  /** Compares a line, whose characters stand for bytes. Undefined after the last line. */
-  #compare(line: string | undefined): void {
-    const { value } = this.#lines.next();
-    if (value === undefined ? line === undefined : line === value.key + value.bytes) return;
-    const [expected, found] = [line?.split('\t', 1)[0], value?.key];
-    this.report(expected === undefined || (found !== undefined && found < expected) ? (found ?? '') : expected);
-    this.#isDifferent = true;
-  }
-
-  /** Returns the archive's level. */
-  async finish({ first, last }: LevelRange): Promise<DocumentLevel | undefined> {
-    if (!this.#isDifferent) this.#compare(undefined);
-    return this.level && { first, last, files: this.level.files };
-  }
-}
 
 const LINE_FEED = 10;

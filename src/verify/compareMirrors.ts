@@ -1,77 +1,34 @@
 /**
- * Compares several mirrors: their blocks by the digests of blocks, and their lists. Reports which mirrors agree. If
- * their blocks differ, also reports by which rules (contract/sources.ts) the rows of each mirror were made.
+ * Compares several mirrors: their blocks by the digests of blocks, their published rows by the digests in their indexes,
+ * and their lists level by level. Reports which mirrors agree. If their blocks differ, also reports by which rules
+ * (contract/sources.ts) the rows of each mirror were made.
  */
-import { closeSync, existsSync, readFileSync, readSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { createHash } from 'node:crypto';
 import { count, type Log } from '../cli/log.ts';
-import { plainUrl } from '../contract/plainUrl.ts';
-import { manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
+import { rowsIndex } from '../contract/rowsSchemas.ts';
+import { misfitOf } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
-import { openRegularFile, readRegularFile } from '../disk/regularFile.ts';
-import { InputError, UsageError } from '../errors.ts';
-import type { ArchiveFiles } from '../format/archiveReader.ts';
+import { InputError } from '../errors.ts';
+import { ArchiveError } from '../format/archiveError.ts';
+import { Archive } from '../format/archiveReader.ts';
+import { textOf } from '../format/documents.ts';
+import { type DocumentLevel, levelRanges } from '../format/levels.ts';
+import type { ListTables } from '../format/listTables.ts';
 import { groupBy } from '../groupBy.ts';
-import { digestOfBlocks, digestsPaths, readDigests, runsOf } from '../output/digests.ts';
-import { archivePath, MANIFEST_PATH } from '../pages/filePaths.ts';
-import { Client } from '../pull/httpClient.ts';
-import { baseOf, filesOfArchive, findManifest, impossible, type Listing, readListing } from '../pull/mirror/mirrorSource.ts';
-import { type ComparedLists, compareLists, type ListedMirror } from './compareListsOfMirrors.ts';
-import { compareRows, type MirrorWithRows } from './compareRows.ts';
+import { runsOf } from '../output/digests.ts';
+import { siteOf } from '../pages/mirrorOptions.ts';
 import { VerificationError } from './findings.ts';
+import type { Compared } from './otherMirror.ts';
+import { differingLists } from './verification.ts';
 
 /** Maximum number of ranges of heights to show in a list of blocks. */
 const SHOWN = 10;
 
-/** Another mirror: a folder, or the URL before `/runes/v1`. */
-export type Other = string | URL;
-
-/** Parses --against. Throws a UsageError for a URL that cannot be the URL of a mirror. */
-export function parseAgainst(text: string): Other {
-  if (!/^[a-z]+:\/\//.test(text)) {
-    if (/^[a-z0-9.-]+:[0-9]+(?:\/|$)/i.test(text) && !existsSync(text))
-      throw new UsageError(`--against ${JSON.stringify(text)} must be a folder, or a URL such as http://${text}`);
-    return text;
-  }
-  const url = plainUrl(text);
-  if (url !== undefined) return url;
-  throw new UsageError('--against must be a folder, or an http(s) URL without user, password, query and fragment');
+/** Lines for the user: about differences, and about what was compared and is equal. */
+interface Comparison {
+  readonly different: readonly string[];
+  readonly equal: readonly string[];
 }
-
-/** A mirror. `name` is its name in messages. */
-export interface Compared extends Listing, ListedMirror, MirrorWithRows {}
-
-/** Reads manifest and digests of another mirror. Throws an InputError if it is not a mirror. */
-export async function readOther(other: Other, log: Log): Promise<Compared> {
-  if (typeof other === 'string') return { name: other, ...filesIn(other), ...readFolder(other) };
-  const client = Client.reporting(log);
-  const name = baseOf(other);
-  const { read, inflate } = filesOfArchive(name, client);
-  const files: ArchiveFiles = { read: (file, offset, length, size) => read(archivePath(file), offset, length, size), inflate };
-  const readFile = async (path: string) => {
-    const { status, body } = await client.get(`${name}/${path}`, (bytes) => bytes);
-    if (body === undefined) throw new Error(`the mirror answered with status ${status}`);
-    return body;
-  };
-  return { name, files, readFile, ...(await readUrl(name, client)) };
-}
-
-export const filesIn = (root: string): Pick<Compared, 'files' | 'readFile'> => ({
-  files: {
-    read: async (file, offset, length) => {
-      const handle = openRegularFile(join(root, archivePath(file)));
-      try {
-        const part = Buffer.allocUnsafeSlow(length);
-        return readSync(handle, part, 0, length, offset) === length ? part : undefined;
-      } finally {
-        closeSync(handle);
-      }
-    },
-    inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
-  },
-  readFile: async (path) => readRegularFile(join(root, path)),
-});
 
 /**
  * Compares the blocks, the rows and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a
@@ -82,50 +39,22 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   const names = mirrors.map(({ name }) => name);
   const all = names.length === 2 ? names.join(' and ') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
   const { common, different, details } = compareBlocks(mirrors, names);
-  if (different.length > 0) {
-    const which = `the ${count(common.length, 'block')} that all of them have`;
-    throw new VerificationError(`${all} differ in ${different.length} of ${which}; the lowest of these is block ${different[0]}`, details);
-  }
-  if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
-  const rows = await compareRows(mirrors);
-  const unequal = rows.filter(([, digests]) => new Set(digests.values()).size > 1);
-  if (unequal.length > 0)
+  const inCommon = `the ${count(common.length, 'block')} that all of them have`;
+  if (different.length > 0)
     throw new VerificationError(
-      `${all} have the same blocks, but differ in their rows`,
-      unequal.slice(0, SHOWN).map(([range, digests]) => `rows of blocks ${range}: ${groupsOf(names, (i) => digests.get(i))}`),
+      `${all} differ in ${different.length} of ${inCommon}; the lowest of these is block ${different[0]}`,
+      details,
     );
-  const lists = await compareLists(mirrors);
-  if (lists.different.length > 0 || lists.faults.size > 0) {
-    const levels = [
-      ...[...lists.faults].map(([i, fault]) => `${names[i]} ${fault}`),
-      ...lists.different.map(
-        ({ list, range, contents }) => `${list}, blocks ${range.first} to ${range.last}: ${groupsOf(names, (i) => contents.get(i))}`,
-      ),
-    ];
-    throw new VerificationError(`${all} have the same blocks, but differ in their lists`, levels);
+  if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
+  const equal: string[] = [];
+  for (const [what, compare] of [['rows', compareRows] as const, ['lists', compareLists] as const]) {
+    const found = await compare(mirrors, names);
+    if (found.different.length > 0)
+      throw new VerificationError(`${all} have the same blocks, but differ in their ${what}`, found.different);
+    for (const line of found.equal) equal.push(line);
   }
-  const listed = [...(rows.length === 0 ? [] : [`equal rows: ${count(rows.length, 'range')} of blocks`]), ...sayCompared(lists, names)];
-  const isWhole = details.length === 0;
-  const found = isWhole
-    ? `have the same data: digest ${mirrors[0]?.manifest.digest}.`
-    : `agree in the ${count(common.length, 'block')} that all of them have.`;
-  log.info('compared', [`${all} ${found}`, ...details, ...listed].join('\n  '), {
-    mirrors: names,
-    different: 0,
-    common: common.length,
-  });
-}
-
-/** Says which lists were compared and are equal, and which were not compared. */
-function sayCompared({ compared, lists, alone }: ComparedLists, names: readonly string[]): string[] {
-  const equal = lists.length === 0 ? [] : [`equal lists: ${compared.map((i) => names[i]).join(', ')} (${lists.join(', ')})`];
-  const others = compared.length === 0 ? [] : [...names.keys()].filter((i) => !compared.includes(i));
-  const levels = [...alone].flatMap(([i, found]) =>
-    [...groupBy(found, ({ range }) => `blocks ${range.first} to ${range.last}`)].map(
-      ([blocks, same]) => `lists of ${names[i]} that were not compared, ${blocks}: ${same.map(({ list }) => list).join(', ')}`,
-    ),
-  );
-  return [...equal, ...others.map((i) => `not compared: the lists of ${names[i]}, which has none, or in another form`), ...levels];
+  const found = details.length === 0 ? `have the same data: digest ${mirrors[0]?.manifest.digest}.` : `agree in ${inCommon}.`;
+  log.info('compared', [`${all} ${found}`, ...details, ...equal].join('\n  '), { mirrors: names, different: 0, common: common.length });
 }
 
 interface ComparedBlocks {
@@ -153,7 +82,10 @@ function compareBlocks(mirrors: readonly Compared[], names: readonly string[]): 
       const lacking = heights.filter((height) => known[i]?.has(height) !== true);
       return lacking.length > 0 ? [`${name} lacks ${listed(lacking)}`] : [];
     }),
-    ...mirrors.map((mirror) => `rows of ${mirror.name}: ${rulesOf(mirror)}`),
+    ...mirrors.map(({ name, manifest: { sources = [] } }) => {
+      const rules = sources.length === 0 ? 'its manifest does not say from where' : `from ${describeSources(sources)}`;
+      return `rows of ${name}: ${rules}`;
+    }),
   ];
   return { common, different, details };
 }
@@ -174,28 +106,152 @@ function listed(heights: readonly number[]): string {
   return `${count(heights.length, 'block')}, ${runs.slice(0, SHOWN).join(', ')}${runs.length > SHOWN ? ' …' : ''}`;
 }
 
-const rulesOf = ({ manifest: { sources = [] } }: Listing): string =>
-  sources.length === 0 ? 'its manifest does not say from where' : `from ${describeSources(sources)}`;
+/**
+ * Compares ranges of heights for which several mirrors have a file of rows. Equal digests mean equal rows, also in what
+ * records lack: the outputs that are spent, and runes of scripts without address. Rejects for a damaged index.
+ */
+async function compareRows(mirrors: readonly Compared[], names: readonly string[]): Promise<Comparison> {
+  const files = (await Promise.all(mirrors.map(rowsOf))).flatMap((own, mirror) => own.map((file) => ({ ...file, mirror })));
+  files.sort((a, b) => a.first - b.first);
+  const ranges = [...groupBy(files, ({ first, last }) => `${first}..${last}`)].filter(([, same]) => same.length > 1);
+  const different = ranges.filter(([, same]) => new Set(same.map(({ digest }) => digest)).size > 1);
+  const groups = different.slice(0, SHOWN).map(([range, same]) => {
+    const group = groupsOf(names, (i) => same.find(({ mirror }) => mirror === i)?.digest);
+    return `rows of blocks ${range}: ${group}`;
+  });
+  return { different: groups, equal: ranges.length === 0 ? [] : [`equal rows: ${count(ranges.length, 'range')} of blocks`] };
+}
 
-function readFolder(root: string): Listing {
+async function rowsOf({ name, manifest: { rows }, readFile }: Compared) {
+  if (rows === undefined) return [];
   try {
-    const found = manifestSchema.parse(JSON.parse(readFileSync(join(root, MANIFEST_PATH), 'utf8')));
-    const wrong = impossible(found);
-    if (wrong !== undefined) throw new Error(`its manifest ${wrong}`);
-    const blocks = digestsPaths(found).flatMap((path) => readDigests(readFileSync(join(root, path), 'utf8'), path));
-    if (digestOfBlocks(blocks) !== found.digest) throw new Error('its block digests do not match the digest in its manifest');
-    return { manifest: found, blocks };
+    const bytes = await readFile(rows.index);
+    if (createHash('sha256').update(bytes).digest('hex') !== rows.sha256) throw new Error('its SHA-256 differs from the manifest');
+    return rowsIndex.parse(JSON.parse(Buffer.from(bytes).toString())).files;
   } catch (error) {
-    throw new InputError(`${root} cannot be compared: ${misfitOf(error)}`, [
-      'Give the output folder of a build with --against, and verify it first.',
-    ]);
+    throw new InputError(`${name} cannot be compared: ${rows.index} cannot be read: ${misfitOf(error)}`);
   }
 }
 
-async function readUrl(base: string, client: Client): Promise<Listing> {
-  if ((await findManifest(base, client)) === undefined)
-    throw new InputError(`${base} is not a mirror of this program: it has no valid ${MANIFEST_PATH}`, [
-      'Give the URL before /runes/v1 with --against.',
-    ]);
-  return readListing(base, client);
+/** The lists that are stored as documents. All other lists follow from these lists and from the blocks. */
+const LISTS: Readonly<Record<string, (lists: ListTables) => readonly DocumentLevel[] | undefined>> = {
+  etchings: ({ etchings }) => etchings?.levels,
+  'names of runes': ({ etchings }) => etchings?.runes,
+  balances: ({ balances }) => balances?.addresses,
+  holders: ({ balances }) => balances?.holders,
+  outputs: ({ outputs }) => outputs?.outputs,
+  'outputs of addresses': ({ outputs }) => outputs?.addresses,
+};
+
+/** The lists whose levels begin at height 0 in every mirror, even in a mirror of the last N blocks. */
+const ETCHING_LISTS = ['etchings', 'names of runes'];
+
+/** A level that a mirror must have. */
+interface OpenedLevel {
+  readonly mirror: number;
+  readonly list: string;
+  readonly blocks: string;
+  /** Undefined if no list has changed in the blocks of the level. */
+  readonly level: DocumentLevel | undefined;
+  readonly archive: Archive;
+}
+
+/**
+ * Compares the levels (format/levels.ts) of lists. The levels that a mirror must have follow from its tip, so a level that
+ * one mirror lacks is a difference. Skips mirrors whose lists have another dialect or page size than the lists of the
+ * first mirror with lists. Rejects with an ArchiveError if a file is missing or damaged.
+ */
+async function compareLists(mirrors: readonly Compared[], names: readonly string[]): Promise<Comparison> {
+  const all = await Promise.all(mirrors.map(openLists));
+  const first = all.find((one) => one?.form !== undefined);
+  const opened = all.map((one) => (one?.form === first?.form ? one : undefined));
+  const different = all.flatMap((one, i) => {
+    const fault =
+      one?.fault ?? (opened[i] !== undefined && opened[i]?.steps !== first?.steps ? 'has lists in levels of other sizes' : undefined);
+    return fault === undefined ? [] : [`${names[i]} ${fault}`];
+  });
+  const levels = opened.flatMap((one, mirror) => (one?.levels ?? []).map((level) => ({ ...level, mirror })));
+  const [compared, alone] = [new Set<string>(), [] as OpenedLevel[]];
+  for (const [which, same] of groupBy(levels, ({ list, blocks }) => `${list}, ${blocks}`)) {
+    const [one] = same;
+    if (one === undefined || same.every(({ level }) => level === undefined)) continue;
+    if (same.length === 1) alone.push(one);
+    else {
+      compared.add(one.list);
+      const contents = await contentsOf(same);
+      if (new Set(contents.values()).size > 1) different.push(`${which}: ${groupsOf(names, (i) => contents.get(i))}`);
+    }
+  }
+  const ofNames = (isAmong: boolean) => names.filter((_, i) => (opened[i] !== undefined) === isAmong);
+  return {
+    different,
+    equal: [
+      ...(compared.size === 0 ? [] : [`equal lists: ${ofNames(true).join(', ')} (${[...compared].join(', ')})`]),
+      ...(first === undefined ? [] : ofNames(false)).map(
+        (name) => `not compared: the lists of ${name}, which has none, or in another form`,
+      ),
+      ...[...groupBy(alone, ({ mirror, blocks }) => `lists of ${names[mirror]} that were not compared, ${blocks}`)].map(
+        ([which, same]) => `${which}: ${same.map(({ list }) => list).join(', ')}`,
+      ),
+    ],
+  };
+}
+
+interface OpenedLists {
+  /** Only lists with the same `form` can be compared: dialect and page size. Undefined for damaged lists. */
+  readonly form?: string;
+  readonly steps?: string;
+  readonly levels?: readonly Omit<OpenedLevel, 'mirror'>[];
+  /** Says why the lists are damaged, or do not match the manifest and blocks of the mirror. */
+  readonly fault: string | undefined;
+}
+
+/** Opens the lists of a mirror. Undefined for a mirror without lists. */
+async function openLists({ manifest, blocks, files }: Compared): Promise<OpenedLists | undefined> {
+  const { listRoot, dialect, layout, tip } = siteOf(manifest);
+  let archive: Archive | undefined;
+  try {
+    archive = listRoot && (await Archive.open(listRoot, files));
+  } catch (error) {
+    if (!(error instanceof ArchiveError)) throw error;
+    return { fault: `has lists that cannot be compared: ${error.message}` };
+  }
+  const lists = archive?.root.lists;
+  if (archive === undefined || lists === undefined) return undefined;
+  const lowest = layout === 'files' && lists.activity !== undefined ? (blocks[0]?.height ?? 0) : undefined;
+  const opened = archive;
+  const levels = Object.entries(LISTS).flatMap(([list, levelsOf]) => {
+    const found = levelsOf(lists);
+    const ranges = found === undefined ? [] : levelRanges(tip, lists, ETCHING_LISTS.includes(list) ? undefined : lowest);
+    return ranges.map(({ first, last }) => {
+      const level = found?.find((one) => one.first === first && one.last === last);
+      return { list, blocks: `blocks ${first} to ${last}`, level, archive: opened };
+    });
+  });
+  const others = lists.tip !== tip || lists.lowest !== lowest ? 'has lists of other blocks than its manifest' : undefined;
+  const fault = others ?? (differingLists(manifest, lists).length > 0 ? 'has other lists than its manifest says' : undefined);
+  return { form: `${dialect} ${lists.page}`, steps: `${lists.steps} ${lists.unsettled}`, levels, fault };
+}
+
+/**
+ * Returns an identifier of the content of each mirror's level. It consists of the names of the level's files, which are
+ * hashes of their contents, if these are the same in all mirrors. Otherwise it is a hash of the level's text, because the
+ * bytes of files also depend on the version of zlib.
+ */
+async function contentsOf(levels: readonly OpenedLevel[]): Promise<Map<number, string>> {
+  const byNames = groupBy(levels, ({ level }) => level?.files.map(({ file }) => file).join(' ') ?? '');
+  const contents = new Map<number, string>();
+  for (const [names, same] of byNames) {
+    const [one] = same;
+    const content = one === undefined || byNames.size === 1 ? names : await hashOf(one);
+    for (const { mirror } of same) contents.set(mirror, content);
+  }
+  return contents;
+}
+
+async function hashOf({ archive, level }: OpenedLevel): Promise<string> {
+  const hash = createHash('sha256');
+  if (level === undefined) return 'no level';
+  for await (const text of textOf(archive, level)) hash.update(text);
+  return hash.digest('hex');
 }

@@ -17,6 +17,9 @@ export class Findings {
   readonly #advice = new Set<string>();
   count = 0;
 
+  /** `dir` is the output folder. */
+  constructor(private readonly dir: string) {}
+
   /** Adds a finding. `advice` says what to do. Give it if building again does not help. */
   add(finding: string, advice = BUILD_AGAIN): void {
     this.count += 1;
@@ -24,20 +27,15 @@ export class Findings {
     if (this.#shown.length < SHOWN) this.#shown.push(finding);
   }
 
-  /** Adds a finding if the error is about a damaged file. Rethrows any other error. */
-  addDamage(error: unknown): void {
-    if (!(error instanceof ChangedArchiveError) && !(error instanceof ArchiveError)) throw error;
-    this.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
+  /** Returns the error for the findings so far. */
+  error(): VerificationError {
+    const rest = this.count - this.#shown.length;
+    const more = rest > 0 ? [`… and ${rest} more`] : [];
+    return new VerificationError(`${this.dir} failed verification: ${this.count} finding(s)`, [...this.#shown, ...more, ...this.#advice]);
   }
 
-  throwIfAny(dir: string): void {
-    if (this.count === 0) return;
-    const rest = this.count - this.#shown.length;
-    throw new VerificationError(`${dir} failed verification: ${this.count} finding(s)`, [
-      ...this.#shown,
-      ...(rest > 0 ? [`… and ${rest} more`] : []),
-      ...this.#advice,
-    ]);
+  throwIfAny(): void {
+    if (this.count > 0) throw this.error();
   }
 }
 
@@ -49,19 +47,8 @@ export class VerificationError extends CliError {
   }
 }
 
-/** Like `orFinding`, for a check that returns a promise. */
-export const orLaterFinding = <Result>(findings: Findings, check: () => Promise<Result>): Promise<Result | undefined> =>
-  check().catch((error: unknown) => {
-    findings.addDamage(error);
-    return undefined;
-  });
-
-/** Runs a check. If a file is damaged, adds a finding and returns undefined. */
-export function orFinding<Result>(findings: Findings, check: () => Result): Result | undefined {
-  try {
-    return check();
-  } catch (error) {
-    findings.addDamage(error);
-    return undefined;
-  }
-}
+/** Returns the finding for an error about a damaged file of an archive; undefined for any other error. */
+export const damageOf = (error: unknown): string | undefined =>
+  error instanceof ChangedArchiveError || error instanceof ArchiveError
+    ? messageOf(error).replace('was changed since the last build', 'is missing or damaged')
+    : undefined;

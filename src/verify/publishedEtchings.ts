@@ -3,7 +3,7 @@
  * document is believed, and compared with the etching's record and with the published rows.
  */
 
-import { text } from '../duckdb/store.ts';
+import { type Store, text } from '../duckdb/store.ts';
 import type { Table, TableWith } from '../duckdb/table.ts';
 import { documentsOf } from '../engine/archive/documentWriter.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -13,14 +13,14 @@ import { ArchiveError } from '../format/archiveError.ts';
 import type { Records } from '../input/canonicalRecordSql.ts';
 import { RUNES } from '../input/runesTable.ts';
 import { parseFacts } from '../lists/etchings.ts';
-import { type ArchiveCheck, isFromNode, type Verification } from './verification.ts';
+import { isFromNode, type Verification } from './verification.ts';
 
 /** Columns of runes that no document has. */
 const UNKNOWN: Readonly<Record<string, string>> = { cenotaph: 'NULL::BOOLEAN', is_complete: 'true', source: 'NULL::INTEGER' };
 const KNOWN = Object.keys(RUNES).filter((name) => UNKNOWN[name] === undefined);
 
 /** Returns a table of the newest version of each etching. Throws an ArchiveError or a ChangedArchiveError for damage. */
-export async function publishedRunes({ archive, store }: ArchiveCheck): Promise<Table<typeof RUNES>> {
+export async function publishedRunes(archive: StoredArchive, store: Store): Promise<Table<typeof RUNES>> {
   const columns = {
     ...Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const])),
     document: 'VARCHAR',

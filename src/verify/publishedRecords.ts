@@ -5,6 +5,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { bothOf } from '../atOnce.ts';
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
 import { type BlockDigest, misfitOf } from '../contract/schemas.ts';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -24,8 +25,8 @@ import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { yieldNow } from '../yieldNow.ts';
-import type { ArchivedBlock, ArchiveVerification, BlockPart } from './checkArchive.ts';
-import { orFinding } from './findings.ts';
+import type { ArchiveVerification, BlockPart } from './checkArchive.ts';
+import { damageOf } from './findings.ts';
 import type { Verification } from './verification.ts';
 
 const LOCATION = 'block_hash VARCHAR, block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, vout BIGINT, output VARCHAR, "timestamp" BIGINT';
@@ -62,6 +63,7 @@ export interface RenderedBlock extends FoundBlock {
 }
 
 interface Page extends Window {
+  /** Path of the file that has the page. */
   readonly path: string;
   readonly bytes: Buffer;
 }
@@ -89,12 +91,9 @@ export class PublishedRecords {
       const { found, lines } = read;
       const readable = found.map(({ listed }) => listed);
       // DuckDB loads records in other threads, while this thread reads the next pages.
-      const [loading, reading] = await Promise.allSettled([
-        readable.length === 0 ? undefined : this.#load(lines, readable),
-        this.#readPages(portions[i + 1] ?? []),
-      ]);
-      read = resultOf(reading);
-      const records = resultOf(loading);
+      const loading = readable.length === 0 ? Promise.resolve(undefined) : this.#load(lines, readable);
+      const [records, next] = await bothOf(loading, this.#readPages(portions[i + 1] ?? []));
+      read = next;
       if (records === undefined) continue;
       let at = 0;
       for await (const batch of renderBatches(store, site, readable, limits, records, spare)) {
@@ -109,19 +108,26 @@ export class PublishedRecords {
     progress.end();
   }
 
-  /** Writes the records of blocks as lines. Returns the blocks that can be read. */
+  /** Writes the records of blocks as lines. Returns the blocks that can be read. Adds a finding for each of the others. */
   async #readPages(blocks: readonly BlockDigest[]): Promise<{ readonly found: readonly FoundBlock[]; readonly lines: LineFile }> {
-    const { progress, scratch, store } = this.check;
+    const { limits, progress, scratch, store } = this.check;
     const found: FoundBlock[] = [];
-    const write = async (lines: LineFile) => {
-      for (const block of blocks) {
+    const lines = await writeLines(join(scratch, `${store.nameOf('records')}.ndjson`), async (to) => {
+      for (const listed of blocks) {
         progress.show(this.#done, this.check.blocks.length, 'blocks');
         this.#done += 1;
         await yieldNow();
-        for (const one of this.#read(block, lines)) found.push(one);
+        const read = this.#pagesOf(listed);
+        if (read === undefined) continue;
+        let line = 0;
+        for (const { bytes, ...window } of read.pages)
+          for (const part of partsOf(bytes, envelopeHead(window, listed.records).length, limits.lineBytes)) {
+            to.addBytes(`{"height":${listed.height},"line":${line},"results":[`, part, ']}');
+            line += 1;
+          }
+        found.push({ listed, parts: read.parts });
       }
-    };
-    const lines = await writeLines(join(scratch, `${store.nameOf('records')}.ndjson`), write);
+    });
     return { found, lines };
   }
 
@@ -132,48 +138,30 @@ export class PublishedRecords {
     return store.view('records', RECORDS, `SELECT ${COLUMNS} FROM ${readFiles('parquet', this.#files)}`);
   }
 
-  /** Writes the records of a block as lines. Adds a finding and returns nothing if a page cannot be read. */
-  #read(block: BlockDigest, lines: LineFile): FoundBlock[] {
-    const { manifest, findings } = this.check;
+  /** Reads the pages that have all records of a block. Adds a finding and returns undefined if one of them is damaged. */
+  #pagesOf(block: BlockDigest): (Pick<FoundBlock, 'parts'> & { readonly pages: readonly Page[] }) | undefined {
+    const { root, manifest, findings, site } = this.check;
     if (block.records > manifest.records) {
       findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
-      return [];
+      return undefined;
     }
-    const read = orFinding(findings, () => ({ archived: this.archive?.read(block) }));
-    const pages = read && this.#pagesOf(block, read.archived);
-    if (pages === undefined) return [];
-    // No line is written before all pages are read, because a block of which one is damaged is not rendered at all.
-    for (const page of pages) {
-      const why = misfitOfPage(page, block);
-      if (why === undefined) continue;
-      findings.add(`${page.path}: ${why}`);
-      return [];
+    let place = `block ${block.height}`;
+    try {
+      const archived = this.archive?.read(block);
+      const pages = largestPages(block, site).map((window, i): Page => {
+        const page = site.layout === 'files' ? undefined : archived?.pages[i];
+        if (site.layout === 'archive' && page === undefined) throw new Error('a page is missing in the archive');
+        place = page?.path ?? pagePath(blockStem(String(block.height)), window, site);
+        const bytes = page?.bytes ?? readRegularFile(join(root, place));
+        const why = misfitOfPage(bytes, window, block);
+        if (why !== undefined) throw new Error(why);
+        return { ...window, path: place, bytes };
+      });
+      return { pages, parts: archived?.parts };
+    } catch (error) {
+      findings.add(damageOf(error) ?? `${place}: ${misfitOf(error)}`);
+      return undefined;
     }
-    let line = 0;
-    for (const { bytes, ...window } of pages)
-      for (const part of partsOf(bytes, envelopeHead(window, block.records).length, this.check.limits.lineBytes)) {
-        lines.addBytes(`{"height":${block.height},"line":${line},"results":[`, part, ']}');
-        line += 1;
-      }
-    return [{ listed: block, parts: read?.archived?.parts }];
-  }
-
-  /** Returns the pages that have all records of a block. Adds a finding and returns undefined if one is missing. */
-  #pagesOf(block: BlockDigest, archived: ArchivedBlock | undefined): Page[] | undefined {
-    const { root, findings, site } = this.check;
-    const pages: Page[] = [];
-    for (const [i, page] of largestPages(block, site).entries()) {
-      const path = site.layout === 'files' ? pagePath(blockStem(String(block.height)), page, site) : archived?.pages[i]?.path;
-      try {
-        const bytes = site.layout === 'files' ? readRegularFile(join(root, `${path}`)) : archived?.pages[i]?.bytes;
-        if (bytes === undefined) throw new Error('a page is missing in the archive');
-        pages.push({ ...page, path: path ?? '', bytes });
-      } catch (error) {
-        findings.add(`${path ?? `block ${block.height}`}: ${misfitOf(error)}`);
-        return undefined;
-      }
-    }
-    return pages;
   }
 
   /** Loads records of `blocks`. Returns their relation, or adds findings and returns undefined if a value is wrong. */
@@ -221,7 +209,7 @@ export class PublishedRecords {
   #explain(block: BlockDigest): boolean {
     const { schema, findings, site } = this.check;
     const hash = spellHex(block.hash, site.dialect);
-    for (const { path, bytes, limit, offset } of this.#pagesOf(block, this.archive?.read(block)) ?? []) {
+    for (const { path, bytes, limit, offset } of this.#pagesOf(block)?.pages ?? []) {
       try {
         const { results } = schema.parse(JSON.parse(bytes.toString()));
         const records = Math.min(limit, block.records - offset);
@@ -240,11 +228,6 @@ export class PublishedRecords {
   }
 }
 
-function resultOf<Value>(settled: PromiseSettledResult<Value>): Value {
-  if (settled.status === 'rejected') throw settled.reason;
-  return settled.value;
-}
-
 /** Yields the records of a page, which begin at `begin`, in parts of at least `least` bytes. */
 function* partsOf(bytes: Buffer, begin: number, least: number): Generator<Buffer> {
   const end = bytes.length - ENVELOPE_TAIL.length;
@@ -257,7 +240,7 @@ function* partsOf(bytes: Buffer, begin: number, least: number): Generator<Buffer
 }
 
 /** Describes the text around the records of a page that is another one than expected. No page is empty or has a line feed. */
-function misfitOfPage({ bytes, ...window }: Page, block: BlockDigest): string | undefined {
+function misfitOfPage(bytes: Buffer, window: Window, block: BlockDigest): string | undefined {
   const head = envelopeHead(window, block.records);
   const begin = bytes.toString('utf8', 0, head.length);
   if (begin !== head) return `it begins with ${JSON.stringify(begin)}, expected ${JSON.stringify(head)}`;

@@ -8,7 +8,8 @@ import { describeSources } from '../contract/sources.ts';
 import { messageOf, UsageError } from '../errors.ts';
 import { type NoteKey, parseKey } from '../format/signedNote.ts';
 import { LIMITS } from '../limits.ts';
-import { type Compared, compareMirrors, filesIn, parseAgainst, readOther } from './compareMirrors.ts';
+import { compareMirrors } from './compareMirrors.ts';
+import { type Compared, filesIn, parseAgainst, readOther } from './otherMirror.ts';
 import { verify } from './verify.ts';
 
 /** Parses a public key. Throws a UsageError for any other text. */

@@ -10,22 +10,16 @@ import type { ComparingSink } from './comparingSink.ts';
 import type { Verification } from './verification.ts';
 
 /**
- * Adds a finding for each file that is not part of the build. Expected files are the pages that `sink` compared, the
- * build's own files, and `others`. The caller has found all of these. So paths are compared only if the folder has more
- * files than expected.
+ * Adds a finding for each file that is not part of the build. Expected files are the pages that `sink` compared, and the
+ * files of `own`. All of these were found. So paths are compared only if the folder has more files than expected.
  */
-export async function reportStrangers(
-  verification: Verification,
-  records: Records,
-  sink: ComparingSink,
-  others: readonly string[],
-): Promise<void> {
+export async function reportStrangers(verification: Verification, records: Records, sink: ComparingSink): Promise<void> {
   const { root, own, findings } = verification;
   let count = 0;
   // walk() does not follow links. So if a link has replaced a folder, the count is lower, and the paths are compared.
   for (const { isFile } of walk(root)) if (isFile) count += 1;
-  if (count === sink.files + own.files + others.length) return;
-  const known = new Set([...(await pagesOf(verification, records)), ...own.paths, ...others]);
+  if (count === sink.files + own.files) return;
+  const known = new Set([...(await pagesOf(verification, records)), ...own.paths]);
   for (const { path } of walk(root)) {
     if (known.has(path)) continue;
     const isSwept = isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));

@@ -5,6 +5,7 @@ import type { Progress } from '../cli/progress.ts';
 import type { BlockDigest, envelope, Manifest } from '../contract/schemas.ts';
 import { makeScratch } from '../disk/scratchFolder.ts';
 import { Store } from '../duckdb/store.ts';
+import { columns } from '../duckdb/table.ts';
 import type { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
 import type { ListTables } from '../format/listTables.ts';
@@ -13,9 +14,14 @@ import type { BuiltSite } from '../pages/mirrorOptions.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import type { Findings } from './findings.ts';
 
+/** Columns of the blocks of an output. */
+export const HEIGHTS = columns('block_height BIGINT, block_hash VARCHAR, records BIGINT');
+
 export interface Verification {
   /** The output folder. */
   readonly root: string;
+  /** Undefined if the manifest names no archive. */
+  readonly archive: StoredArchive | undefined;
   readonly manifest: Manifest;
   readonly site: BuiltSite;
   /** Schema of a page. */
@@ -31,18 +37,6 @@ export interface Verification {
   /** Folder for temporary files, including temporary files of the store. */
   readonly scratch: string;
   readonly progress: Progress;
-}
-
-/** The verification of an output with an archive. */
-export interface ArchiveCheck extends Verification {
-  readonly archive: StoredArchive;
-  /** Path of the root of the archive. */
-  readonly rootPath: string;
-}
-
-/** The verification of an output whose archive has lists. */
-export interface ListsCheck extends ArchiveCheck {
-  readonly lists: ListTables;
 }
 
 /** Fraction of its usual memory that the store gets. The verification needs the rest for the pages of a block. */
@@ -77,3 +71,15 @@ export async function withScratchStore<T>(
 /** True if all records of the mirror are from a node. */
 export const isFromNode = ({ sources = [], lists }: Verification['manifest']): boolean =>
   lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
+
+/** Returns the names of the lists that only one of a mirror's manifest and its root has. */
+export function differingLists(
+  { lists: named = {} }: Manifest,
+  { etchings, activity, balances, outputs }: Partial<ListTables> = {},
+): string[] {
+  const parts = { etchings, rune_activity: activity, address_activity: activity, balances, holders: balances, outputs };
+  const differs = ([part, found]: [string, unknown]) => (named[part as keyof typeof parts] === undefined) !== (found === undefined);
+  return Object.entries(parts)
+    .filter(differs)
+    .map(([part]) => part);
+}

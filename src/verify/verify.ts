@@ -18,17 +18,17 @@ import { exceeds, LIMITS } from '../limits.ts';
 import { digestsFiles, digestsPaths, readDigests } from '../output/digests.ts';
 import { ownFiles } from '../output/filesOfManifest.ts';
 import { inspectOutput, MARKER } from '../output/outputFolder.ts';
-import { archivePath, digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
+import { digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ArchiveVerification } from './checkArchive.ts';
 import { checkNote } from './checkNote.ts';
 import { ComparingSink } from './comparingSink.ts';
-import { Findings, orFinding, orLaterFinding } from './findings.ts';
+import { damageOf, Findings } from './findings.ts';
 import { PublishedRecords } from './publishedRecords.ts';
-import { HEIGHTS, rebuild } from './rebuild.ts';
+import { rebuild } from './rebuild.ts';
 import { reportStrangers } from './unexpectedFiles.ts';
-import { type Verification, withScratchStore } from './verification.ts';
+import { HEIGHTS, type Verification, withScratchStore } from './verification.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
@@ -49,32 +49,33 @@ export async function verify(
   limits = LIMITS,
   keys: readonly NoteKey[] = [],
 ): Promise<Verified> {
-  const findings = new Findings();
+  const findings = new Findings(root);
   const manifest = readManifest(root, findings);
   await checkNote(manifest, keys, findings);
   const site = siteOf(manifest);
   const own = new ComparingSink(root, findings);
   for (const [path, content] of [...siteAssets(), ...ownFiles(manifest)]) own.file(path, content);
   const blocks = readBlocks(root, manifest, own, findings);
-  const archive = orFinding(findings, () => StoredArchive.find(root));
-  if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
   const schema = envelope(site.dialect);
-  const verified = await withScratchStore(
-    memoryLimit,
-    (scratch) => verifyBlocks({ root, manifest, site, schema, blocks, findings, own, limits, progress, ...scratch }, archive),
-    !exceeds(limits, 'keptRecords', manifest.records),
-  );
-  findings.throwIfAny(root);
-  if (verified === undefined) throw new Error('the output has damage that is no finding');
-  return verified;
+  try {
+    const known = { root, archive: StoredArchive.find(root), manifest, site, schema, blocks, findings, own, limits, progress };
+    const isSmall = !exceeds(limits, 'keptRecords', manifest.records);
+    const verified = await withScratchStore(memoryLimit, (scratch) => verifyBlocks({ ...known, ...scratch }), isSmall);
+    findings.throwIfAny();
+    return verified;
+  } catch (error) {
+    const damage = damageOf(error);
+    if (damage === undefined) throw error;
+    findings.add(damage);
+    throw findings.error();
+  }
 }
 
-/** Checks the pages of all blocks, and all files that follow from the blocks. Returns undefined for a damaged archive. */
-async function verifyBlocks(verification: Verification, archive: StoredArchive | undefined): Promise<Verified | undefined> {
-  const { root, manifest, site, blocks, findings, store } = verification;
+/** Checks the pages of all blocks, and all files that follow from the blocks. Throws for a damaged archive. */
+async function verifyBlocks(verification: Verification): Promise<Verified> {
+  const { root, archive, manifest, site, blocks, findings, own, store } = verification;
   const sink = new ComparingSink(root, findings);
-  const archiveCheck = archive && { ...verification, archive, rootPath: archivePath(archive.name.root) };
-  const segments = archiveCheck && new ArchiveVerification(archiveCheck);
+  const segments = archive && new ArchiveVerification(verification, archive);
   const hasSegments = site.layout === 'archive' || archive?.root.lists?.activity !== undefined;
   const heights = await store.append(
     'heights',
@@ -94,17 +95,12 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
   }
   // Everything else follows from the records, so it would be wrong, too.
   if (findings.count === 0) segments?.finish();
-  findings.throwIfAny(root);
+  findings.throwIfAny();
   const records = await published.records();
-  const rebuilt = await orLaterFinding(findings, async () => rebuild(verification, archiveCheck, read, heights, records));
-  if (rebuilt === undefined) return undefined;
-  const { rows, manifest: made } = rebuilt;
+  const made = await rebuild(verification, read, heights, records);
   compare(made, manifest, findings);
-  await reportStrangers(verification, records, sink, [
-    MARKER,
-    ...(archive === undefined ? [] : describe(archive.name, archive.root).paths),
-    ...rows,
-  ]);
+  own.add([MARKER, ...(archive === undefined ? [] : describe(archive.name, archive.root).paths)]);
+  await reportStrangers(verification, records, sink);
   return { manifest, files: made.files, blocks };
 }
 
@@ -112,7 +108,7 @@ function readManifest(root: string, findings: Findings): Manifest {
   const path = join(root, MANIFEST_PATH);
   if (!existsSync(path)) {
     if (existsSync(join(root, MARKER))) findings.add(`${MANIFEST_PATH} is missing`);
-    findings.throwIfAny(root);
+    findings.throwIfAny();
     throw new InputError(`${root} is not the output of a build: ${MANIFEST_PATH} not found`, [
       'Build first, or give another folder with --dir.',
     ]);
@@ -122,7 +118,7 @@ function readManifest(root: string, findings: Findings): Manifest {
     return manifestSchema.parse(JSON.parse(readRegularFile(path).toString('utf8')));
   } catch (error) {
     findings.add(`${MANIFEST_PATH} cannot be read: ${misfitOf(error)}`);
-    findings.throwIfAny(root);
+    findings.throwIfAny();
     throw error;
   }
 }
