@@ -8,15 +8,13 @@
  * directory of the file, then a member. The root has the directories of some levels instead (`members` in levels.ts).
  */
 import { ArchiveError } from './archiveError.ts';
-import type { Archive } from './archiveReader.ts';
+import type { Archive, PagePlace } from './archiveReader.ts';
 import { countBefore } from './binarySearch.ts';
 import type { DocumentFile, DocumentLevel } from './levels.ts';
 
-/** Offset and length of a member in its file, in bytes. `from` is a lower bound of the member's keys. */
-export interface PlacedMember {
+/** Position of a member in its file. `from` is a lower bound of the member's keys. */
+export interface PlacedMember extends PagePlace {
   readonly from: string;
-  readonly offset: number;
-  readonly length: number;
 }
 
 export const renderMembers = (members: readonly (readonly [from: string, length: number])[]): string => `${JSON.stringify(members)}\n`;

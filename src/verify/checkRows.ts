@@ -52,8 +52,7 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
       const entries = await readEntries(portion, ledgerForm(found.spent), verification);
       if (entries.length === 0) continue;
       for (const { rows } of entries) leftOut += rows;
-      await findOutside(entries, verification);
-      if (found.spent) await addSpent(entries, spent, verification);
+      await checkFiles(entries, found.spent ? spent : undefined, verification);
       const paths = entries.map(({ path }) => join(root, path));
       const used = await runesOfRows(paths, runesFiles, store);
       for (const block of await blocksOfRows(paths, used, store)) {
@@ -88,39 +87,36 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
   }
 }
 
-/** Adds a finding for each file that has rows of blocks outside of its heights. */
-async function findOutside(files: readonly FileOfRows[], { root, findings, store }: Verification): Promise<void> {
-  const ranges = files.map(({ first, last }, i) => `(${i}, ${first}, ${last})`).join(', ');
-  const outside = await store.rows(
-    `SELECT file, count(*) AS rows FROM (SELECT file_index AS file, block_height FROM ${rowsOf(files, root)})
-       JOIN (VALUES ${ranges}) AS ranges(file, first, last) USING (file)
-     WHERE NOT coalesce(block_height BETWEEN first AND last, false) GROUP BY file ORDER BY file`,
-    { file: int, rows: int },
-  );
-  for (const { file, rows } of outside) findings.add(`${files[file]?.path} has ${rows} rows of other blocks`);
-}
-
 /**
- * Adds the spent outputs of files of rows to the table. Adds a finding for transactions that send runes but spend no
- * output.
+ * Adds a finding for each file that has rows of blocks outside of its heights, or transactions that send runes but spend no
+ * output. Adds the spent outputs to the table `spent`, if the rows have them.
  */
-async function addSpent(files: readonly FileOfRows[], spent: Table<typeof SPENT>, { root, findings, store }: Verification): Promise<void> {
+async function checkFiles(
+  files: readonly FileOfRows[],
+  spent: Table<typeof SPENT> | undefined,
+  { root, findings, store }: Verification,
+): Promise<void> {
+  const paths = files.map(({ path }) => join(root, path));
+  const rows = readFiles('parquet', paths);
+  const report = async (wrong: string, say: (count: number) => string) => {
+    const counts = `SELECT file, count(*) AS number FROM (${wrong}) GROUP BY file ORDER BY file`;
+    for (const { file, number } of await store.rows(counts, { file: int, number: int })) findings.add(`${files[file]?.path}${say(number)}`);
+  };
+  const ranges = files.map(({ first, last }, i) => `(${i}, ${first}, ${last})`).join(', ');
+  await report(
+    `SELECT file FROM (SELECT file_index AS file, block_height FROM ${rows}) JOIN (VALUES ${ranges}) AS ranges(file, first, last) USING (file)
+     WHERE NOT coalesce(block_height BETWEEN first AND last, false)`,
+    (count) => ` has ${count} rows of other blocks`,
+  );
+  if (spent === undefined) return;
   await store.run(`INSERT INTO ${spent}
     SELECT block_height, split_part(one, ':', 1) || ':' || split_part(one, ':', 2), nullif(split_part(one, ':', 3), '')
-    FROM (SELECT block_height, unnest(string_split(spent, ',')) AS one FROM ${rowsOf(files, root)} WHERE spent IS NOT NULL)`);
-  const wrong = await store.rows(
-    `SELECT file, count(*) AS transactions FROM (SELECT file_index AS file FROM ${rowsOf(files, root)} GROUP BY file, block_height, tx_id
-       HAVING bool_or(operation = 'send') AND bool_and(spent IS NULL)) GROUP BY file ORDER BY file`,
-    { file: int, transactions: int },
+    FROM (SELECT block_height, unnest(string_split(spent, ',')) AS one FROM ${rows} WHERE spent IS NOT NULL)`);
+  await report(
+    `SELECT file_index AS file FROM ${rows} GROUP BY file_index, block_height, tx_id HAVING bool_or(operation = 'send') AND bool_and(spent IS NULL)`,
+    (count) => `: ${count} transactions send runes, but spend no output`,
   );
-  for (const { file, transactions } of wrong)
-    findings.add(`${files[file]?.path}: ${transactions} transactions send runes, but spend no output`);
 }
-
-const rowsOf = (files: readonly FileOfRows[], root: string): string => {
-  const paths = files.map(({ path }) => join(root, path));
-  return readFiles('parquet', paths);
-};
 
 /**
  * Reads files of rows or runes. Returns their entries, with their paths. Adds a finding for each file that is missing or

@@ -6,7 +6,7 @@
  */
 import { isWithin } from '../duckdb/blockRanges.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
-import { flag, int, nullable, text } from '../duckdb/store.ts';
+import { flag, int, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import type { KeptBlocks } from '../input/checkConsistency.ts';
 import { MOST_DIGITS, summedChanges } from '../lists/balanceChanges.sql.ts';
@@ -97,14 +97,14 @@ export async function checkTransactions(
     );
   }
   if (!isComplete) return;
-  const held = (table: TableWith<'rune_id' | 'address' | 'amount'>) =>
-    `SELECT rune_id, sum(${UNITS}::BIGNUM) AS units FROM ${table} WHERE address IS NULL GROUP BY rune_id`;
-  const sums = `SELECT rune_id, sum(units) AS units FROM unaddressed GROUP BY rune_id`;
+  // Without lists of outputs, what is held is taken to be what was received.
+  const held = outputs && `SELECT rune_id, sum(${UNITS}::BIGNUM) AS units FROM ${outputs.held} WHERE address IS NULL GROUP BY rune_id`;
+  const received = `SELECT rune_id, sum(units) AS units FROM unaddressed GROUP BY rune_id`;
   const rows = await store.rows(
-    `SELECT rune_id AS rune, coalesce(l.units, 0::BIGNUM)::VARCHAR AS units, ${outputs === undefined ? 'NULL' : 'coalesce(h.units, 0::BIGNUM)'}::VARCHAR AS held FROM (${sums}) AS l
-       ${outputs === undefined ? '' : `FULL JOIN (${held(outputs.held)}) AS h USING (rune_id)`}
-     WHERE l.units < 0::BIGNUM ${outputs === undefined ? '' : 'OR coalesce(l.units, 0::BIGNUM) <> coalesce(h.units, 0::BIGNUM)'} ORDER BY rune LIMIT ${MOST_NAMED}`,
-    { rune: text, units: text, held: nullable(text) },
+    `SELECT rune_id AS rune, coalesce(r.units, 0::BIGNUM)::VARCHAR AS units, coalesce(h.units, 0::BIGNUM)::VARCHAR AS held
+     FROM (${received}) AS r FULL JOIN (${held ?? received}) AS h USING (rune_id)
+     WHERE r.units < 0::BIGNUM OR coalesce(r.units, 0::BIGNUM) <> coalesce(h.units, 0::BIGNUM) ORDER BY rune LIMIT ${MOST_NAMED}`,
+    { rune: text, units: text, held: text },
   );
   for (const { rune, units, held: inOutputs } of rows)
     if (units.startsWith('-'))

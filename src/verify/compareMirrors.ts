@@ -209,23 +209,23 @@ interface OpenedLists {
 /** Opens the lists of a mirror. Undefined for a mirror without lists. */
 async function openLists({ manifest, blocks, files }: Compared): Promise<OpenedLists | undefined> {
   const { listRoot, dialect, layout, tip } = siteOf(manifest);
-  let archive: Archive | undefined;
+  if (listRoot === undefined) return undefined;
+  let archive: Archive;
   try {
-    archive = listRoot && (await Archive.open(listRoot, files));
+    archive = await Archive.open(listRoot, files);
   } catch (error) {
     if (!(error instanceof ArchiveError)) throw error;
     return { fault: `has lists that cannot be compared: ${error.message}` };
   }
-  const lists = archive?.root.lists;
-  if (archive === undefined || lists === undefined) return undefined;
+  const { lists } = archive.root;
+  if (lists === undefined) return undefined;
   const lowest = layout === 'files' && lists.activity !== undefined ? (blocks[0]?.height ?? 0) : undefined;
-  const opened = archive;
   const levels = Object.entries(LISTS).flatMap(([list, levelsOf]) => {
     const found = levelsOf(lists);
     const ranges = found === undefined ? [] : levelRanges(tip, lists, ETCHING_LISTS.includes(list) ? undefined : lowest);
     return ranges.map(({ first, last }) => {
       const level = found?.find((one) => one.first === first && one.last === last);
-      return { list, blocks: `blocks ${first} to ${last}`, level, archive: opened };
+      return { list, blocks: `blocks ${first} to ${last}`, level, archive };
     });
   });
   const others = lists.tip !== tip || lists.lowest !== lowest ? 'has lists of other blocks than its manifest' : undefined;

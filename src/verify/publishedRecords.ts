@@ -7,7 +7,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { bothOf } from '../atOnce.ts';
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
-import { type BlockDigest, misfitOf } from '../contract/schemas.ts';
+import { type BlockDigest, envelope, misfitOf } from '../contract/schemas.ts';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { portionsOf } from '../duckdb/blockRanges.ts';
@@ -20,8 +20,8 @@ import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
 import { RECORDS, type Records, validity } from '../input/canonicalRecordSql.ts';
 import { countCrossing } from '../limits.ts';
 import { BETWEEN, ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
-import { blockStem, digestsPath, pagePath, pagesOf } from '../pages/filePaths.ts';
-import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
+import { blockStem, digestsPath, pagePath } from '../pages/filePaths.ts';
+import { defaultLimit, maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import type { Window } from '../pages/parseQuery.ts';
 import { yieldNow } from '../yieldNow.ts';
@@ -207,7 +207,8 @@ export class PublishedRecords {
 
   /** Adds a finding that says what is wrong with the values in the pages of a block. False if none is found. */
   #explain(block: BlockDigest): boolean {
-    const { schema, findings, site } = this.check;
+    const { findings, site } = this.check;
+    const schema = envelope(site.dialect);
     const hash = spellHex(block.hash, site.dialect);
     for (const { path, bytes, limit, offset } of this.#pagesOf(block)?.pages ?? []) {
       try {
@@ -251,11 +252,8 @@ function misfitOfPage(bytes: Buffer, window: Window, block: BlockDigest): string
   return first === '{' && end === ENVELOPE_TAIL && !bytes.includes('\n') ? undefined : 'it is not a complete page of rune-activity-mirror';
 }
 
-/** Lists the block's pages of the largest size, which together have all of its records. */
+/** Lists the block's pages of the largest size, which together have all of its records. A list of one page may have no others. */
 function largestPages({ records }: BlockDigest, site: Site): Window[] {
-  const limit = maximumLimit(site);
-  if (site.layout === 'archive') return Array.from({ length: Math.ceil(records / limit) }, (_, i) => ({ limit, offset: i * limit }));
-  const pages = pagesOf(records, site);
-  const largest = pages.filter((page) => page.limit === limit);
-  return largest.length === 0 ? pages : largest;
+  const limit = site.layout === 'files' && records <= defaultLimit(site) ? defaultLimit(site) : maximumLimit(site);
+  return Array.from({ length: Math.max(Math.ceil(records / limit), 1) }, (_, i) => ({ limit, offset: i * limit }));
 }

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import type { Progress } from '../cli/progress.ts';
-import type { BlockDigest, envelope, Manifest } from '../contract/schemas.ts';
+import type { BlockDigest, Manifest } from '../contract/schemas.ts';
 import { makeScratch } from '../disk/scratchFolder.ts';
 import { Store } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
@@ -24,8 +24,6 @@ export interface Verification {
   readonly archive: StoredArchive | undefined;
   readonly manifest: Manifest;
   readonly site: BuiltSite;
-  /** Schema of a page. */
-  readonly schema: ReturnType<typeof envelope>;
   /** Blocks in the digest files, ascending by height. */
   readonly blocks: readonly BlockDigest[];
   readonly findings: Findings;

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
-import { type BlockDigest, envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
+import { type BlockDigest, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { emitFiles } from '../engine/render/pageFiles.ts';
@@ -56,9 +56,8 @@ export async function verify(
   const own = new ComparingSink(root, findings);
   for (const [path, content] of [...siteAssets(), ...ownFiles(manifest)]) own.file(path, content);
   const blocks = readBlocks(root, manifest, own, findings);
-  const schema = envelope(site.dialect);
   try {
-    const known = { root, archive: StoredArchive.find(root), manifest, site, schema, blocks, findings, own, limits, progress };
+    const known = { root, archive: StoredArchive.find(root), manifest, site, blocks, findings, own, limits, progress };
     const isSmall = !exceeds(limits, 'keptRecords', manifest.records);
     const verified = await withScratchStore(memoryLimit, (scratch) => verifyBlocks({ ...known, ...scratch }), isSmall);
     findings.throwIfAny();
