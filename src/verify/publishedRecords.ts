@@ -5,7 +5,6 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { bothOf } from '../atOnce.ts';
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
 import { type BlockDigest, envelope, misfitOf } from '../contract/schemas.ts';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
@@ -13,7 +12,7 @@ import { readRegularFile } from '../disk/regularFile.ts';
 import { portionsOf } from '../duckdb/blockRanges.ts';
 import { isAboutFile } from '../duckdb/duckdbErrors.ts';
 import { readFiles, readLines } from '../duckdb/readFilesSql.ts';
-import { int } from '../duckdb/store.ts';
+import { int, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import { renderBatches } from '../engine/render/renderBatches.ts';
 import type { Batch, BatchBlock } from '../engine/render/servedOrder.ts';
@@ -42,13 +41,17 @@ const CELLS: Readonly<Record<string, string>> = {
   rune_spaced_name: 'rune.spaced_name',
   block_hash: 'right(block_hash, 64)',
   tx_id: 'right(tx_id, 64)',
-  output: `regexp_replace(output, '^0x|:[0-9]+$', '')`,
   event_index: 'NULL::BIGINT',
 };
 const COLUMNS = Object.keys(RECORDS).map((name) => `"${name}"`);
 
-/** SQL condition for records whose values follow the rules of input. */
-const IS_VALID = validity(ACTIVITY_FIELDS.map((field) => ({ field, shape: field.kind === 'integer' ? 'integer' : 'canonical' })));
+/** SQL condition for records whose values follow the rules of input. Their block hashes are compared with those of the blocks. */
+const IS_VALID = validity(
+  ACTIVITY_FIELDS.filter(({ column }) => column !== 'block_hash').map((field) => ({
+    field,
+    shape: field.kind === 'integer' ? 'integer' : 'canonical',
+  })),
+);
 
 /** A block in the files of digests. `parts` is what the archive has of it; undefined if it has no pages. */
 interface FoundBlock {
@@ -66,6 +69,18 @@ interface Page extends Window {
   /** Path of the file that has the page. */
   readonly path: string;
   readonly bytes: Buffer;
+}
+
+/** Blocks whose pages can be read, and the lines with their records. */
+interface ReadPages {
+  readonly found: readonly FoundBlock[];
+  readonly lines: LineFile;
+}
+
+interface LoadedPages {
+  readonly found: readonly FoundBlock[];
+  /** Parquet file with the records. */
+  readonly file: string | undefined;
 }
 
 export class PublishedRecords {
@@ -86,30 +101,38 @@ export class PublishedRecords {
     const portions = portionsOf(blocks, limits.linesPerLoad);
     if (portions.length > 1) countCrossing('linesPerLoad');
     const spare: Batch['bytes'][] = [];
-    let read = await this.#readPages(portions[0] ?? []);
-    for (let i = 0; i < portions.length; i += 1) {
-      const { found, lines } = read;
-      const readable = found.map(({ listed }) => listed);
-      // DuckDB loads records in other threads, while this thread reads the next pages.
-      const loading = readable.length === 0 ? Promise.resolve(undefined) : this.#load(lines, readable);
-      const [records, next] = await bothOf(loading, this.#readPages(portions[i + 1] ?? []));
-      read = next;
-      if (records === undefined) continue;
-      let at = 0;
-      for await (const batch of renderBatches(store, site, readable, limits, records, spare)) {
-        for (const block of batch.blocks) {
-          const one = found[at];
-          at += 1;
-          if (one !== undefined) yield { ...one, batch, block };
+    // While a portion is rendered, the next one is loaded, and the pages of the one after it are read.
+    const loader = portions.length > 1 ? await this.check.openBeside() : store;
+    let reading = this.#readPages(portions[0] ?? []);
+    let loading = this.#load(reading, loader);
+    const readNext = (i: number) => handled(reading.then(() => this.#readPages(portions[i] ?? [])));
+    try {
+      reading = readNext(1);
+      for (let i = 2; i <= portions.length + 1; i += 1) {
+        const loaded = await loading;
+        loading = handled(this.#load(reading, loader));
+        reading = readNext(i);
+        const records = await this.#checked(loaded);
+        if (records === undefined) continue;
+        const found = loaded.found.values();
+        const readable = loaded.found.map(({ listed }) => listed);
+        for await (const batch of renderBatches(store, site, readable, limits, records, spare)) {
+          for (const block of batch.blocks) {
+            const { value } = found.next();
+            if (value !== undefined) yield { ...value, batch, block };
+          }
+          spare.push(batch.bytes);
         }
-        spare.push(batch.bytes);
       }
+    } finally {
+      await Promise.allSettled([loading, reading]);
+      if (loader !== store) loader.close();
     }
     progress.end();
   }
 
   /** Writes the records of blocks as lines. Returns the blocks that can be read. Adds a finding for each of the others. */
-  async #readPages(blocks: readonly BlockDigest[]): Promise<{ readonly found: readonly FoundBlock[]; readonly lines: LineFile }> {
+  async #readPages(blocks: readonly BlockDigest[]): Promise<ReadPages> {
     const { limits, progress, scratch, store } = this.check;
     const found: FoundBlock[] = [];
     const lines = await writeLines(join(scratch, `${store.nameOf('records')}.ndjson`), async (to) => {
@@ -164,41 +187,42 @@ export class PublishedRecords {
     }
   }
 
-  /** Loads records of `blocks`. Returns their relation, or adds findings and returns undefined if a value is wrong. */
-  async #load(lines: LineFile, blocks: readonly BlockDigest[]): Promise<string | undefined> {
-    const { store, scratch } = this.check;
-    const folder = join(scratch, store.nameOf('records'));
-    const cells = Object.keys(RECORDS).map((name) => `${CELLS[name] ?? `"${name}"`} AS "${name}"`);
+  /** Loads the records of pages into a file, by `loader`. Returns no file if there are none, or after findings. */
+  async #load(reading: Promise<ReadPages>, loader: Store): Promise<LoadedPages> {
+    const { found, lines } = await reading;
+    if (found.length === 0) return { found, file: undefined };
+    const { site, scratch } = this.check;
+    const output = site.dialect === 'contract' ? 'substr(output, 3)' : `split_part(output, ':', 1)`;
+    const cells = Object.keys(RECORDS).map((name) => `${name === 'output' ? output : (CELLS[name] ?? `"${name}"`)} AS "${name}"`);
     const pages = readLines(lines, `height: 'BIGINT', line: 'BIGINT', results: 'STRUCT(${RECORD})[]'`);
     // No line has a million records: a record takes more than a hundred bytes.
     const records = `SELECT height, -1000000 * line - generate_subscripts(results, 1) AS ord, unnest(results) AS record FROM ${pages}`;
     const flat = `SELECT * EXCLUDE (location), unnest(location) FROM (SELECT height, ord, unnest(record) FROM (${records}))`;
-    const isWrong = `block_height IS DISTINCT FROM height OR NOT (${IS_VALID})
-      OR (height, block_hash) NOT IN (SELECT (block_height, block_hash) FROM ${this.heights})`;
-    let file: string;
+    const rows = `SELECT *, block_height IS DISTINCT FROM height OR NOT (${IS_VALID}) AS is_wrong FROM (SELECT height, ${cells.join(', ')} FROM (${flat}))`;
     try {
-      file = await store.writeRows(
-        `SELECT *, ${isWrong} AS is_wrong FROM (SELECT height, ${cells.join(', ')} FROM (${flat}))`,
-        folder,
-        undefined,
-        { height: 'BIGINT', ...RECORDS, is_wrong: 'BOOLEAN' },
-      );
+      const columns = { height: 'BIGINT', ...RECORDS, is_wrong: 'BOOLEAN' } as const;
+      return { found, file: await loader.writeRows(rows, join(scratch, loader.nameOf('records')), undefined, columns) };
     } catch (error) {
       if (!isAboutFile(error)) throw error;
-      if (blocks.filter((block) => this.#explain(block)).length === 0) throw error;
-      return undefined;
+      if (found.filter(({ listed }) => this.#explain(listed)).length === 0) throw error;
+      return { found, file: undefined };
     } finally {
       rmSync(lines.file);
     }
+  }
+
+  /** Returns the relation of loaded records, or adds findings and returns undefined if a value is wrong. */
+  async #checked({ found, file }: LoadedPages): Promise<string | undefined> {
+    if (file === undefined) return undefined;
     const loaded = readFiles('parquet', [file]);
-    const wrong = await store.rows(
+    const wrong = await this.check.store.rows(
       `SELECT l.height AS height FROM ${loaded} AS l JOIN ${this.heights} AS h ON h.block_height = l.height
-       GROUP BY l.height HAVING bool_or(is_wrong) OR count(*) <> min(h.records)`,
+       GROUP BY l.height HAVING bool_or(is_wrong OR l.block_hash IS DISTINCT FROM h.block_hash) OR count(*) <> min(h.records)`,
       { height: int },
     );
     for (const { height } of wrong)
-      for (const block of blocks)
-        if (block.height === height && !this.#explain(block))
+      for (const { listed } of found)
+        if (listed.height === height && !this.#explain(listed))
           this.check.findings.add(`block ${height}: a record breaks the rules of the API`);
     if (wrong.length > 0) return undefined;
     this.#files.push(file);
@@ -227,6 +251,12 @@ export class PublishedRecords {
     }
     return false;
   }
+}
+
+/** Marks the rejection of a promise as handled that is awaited only later. */
+function handled<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** Yields the records of a page, which begin at `begin`, in parts of at least `least` bytes. */

@@ -1,6 +1,7 @@
 /** Data that all checks of a verification share. */
 import { rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import type { BlockDigest, Manifest } from '../contract/schemas.ts';
 import { makeScratch } from '../disk/scratchFolder.ts';
@@ -32,6 +33,8 @@ export interface Verification {
   readonly limits: Limits;
   /** The checks run one after another, so they share this store. */
   readonly store: Store;
+  /** Opens another store, which works at the same time as `store` and must be closed. Both together keep the memory limit. */
+  readonly openBeside: () => Promise<Store>;
   /** Folder for temporary files, including temporary files of the store. */
   readonly scratch: string;
   readonly progress: Progress;
@@ -40,13 +43,16 @@ export interface Verification {
 /** Fraction of its usual memory that the store gets. The verification needs the rest for the pages of a block. */
 const PART = 0.83;
 
+/** Fraction of the store's memory for a store beside it. Rendering pages needs the rest. */
+const BESIDE = 0.6;
+
 /**
  * Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. Set
  * `isSmall` for little data: the store then keeps freed memory, because returning it to the system takes time.
  */
 export async function withScratchStore<T>(
   memoryLimit: string,
-  work: (scratch: Pick<Verification, 'store' | 'scratch'>) => Promise<T>,
+  work: (scratch: Pick<Verification, 'store' | 'openBeside' | 'scratch'>) => Promise<T>,
   isSmall = false,
 ): Promise<T> {
   const scratch = makeScratch(tmpdir(), 'rune-activity-mirror-scratch-');
@@ -54,7 +60,8 @@ export async function withScratchStore<T>(
   try {
     store = await Store.open({ memoryLimit, part: PART, threads: availableParallelism(), scratch });
     if (!isSmall) await store.returnFreed();
-    return await work({ store, scratch });
+    const openBeside = () => Store.open({ memoryLimit, part: PART * BESIDE, threads: 1, scratch: join(scratch, 'beside') });
+    return await work({ store, openBeside, scratch });
   } catch (error) {
     if (!['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '')) throw error;
     throw new BuildError(`the folder for temporary files is full: ${messageOf(error)}`, [

@@ -136,6 +136,11 @@ describe('verification finds', () => {
       /results\.0\.operation/,
     ],
     [
+      'a page with the hash of another block',
+      (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace(/"block_hash":"0x.{4}/, '"block_hash":"0x0000')),
+      /block 6: record 0 belongs to block 6, 0x0000/,
+    ],
+    [
       'a wrong total in the second page of a block between others',
       (out) => edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.replace('"total":71', '"total":72')),
       /60\.json: it begins with .*72.*, expected .*71/,

@@ -18,6 +18,9 @@ const MEMBER_LEVEL = 3;
  */
 const SYSTEM_AT = 9;
 
+/** Bytes that most pages and documents take at most. They are unpacked in one piece. */
+const USUAL_PAGE = 32 * 1024;
+
 /** Throws a BuildError if `length` bytes are too many for a gzip member of an archive. */
 function checkMember(length: number): void {
   if (length <= MOST_INFLATED) return;
@@ -46,7 +49,8 @@ function ofAnySystem(member: Buffer): Buffer {
 }
 
 /** Unpacks a gzip member of an archive. Throws if the member is damaged or larger than a build allows. */
-export const inflateBytes = (member: Uint8Array): Buffer => gunzipSync(member, { maxOutputLength: mostInflated(member) });
+export const inflateBytes = (member: Uint8Array): Buffer =>
+  gunzipSync(member, { maxOutputLength: mostInflated(member), chunkSize: USUAL_PAGE });
 
 /** Unpacks a gzip member into text, like `inflateBytes`. */
 export const inflate = (member: Uint8Array): string => inflateBytes(member).toString();
