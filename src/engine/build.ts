@@ -17,6 +17,7 @@ import { readRegularFile } from '../disk/regularFile.ts';
 import { hasBytes } from '../disk/replaceFile.ts';
 import { withScratch } from '../disk/scratchFolder.ts';
 import { DUCKDB_VERSION, Store } from '../duckdb/store.ts';
+import { ArchiveError } from '../format/archiveError.ts';
 import { findKnownInState } from '../input/checkConsistency.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
 import { checkInput, type Loaded, readInput } from '../input/loadInput.ts';
@@ -68,6 +69,7 @@ export async function build(given: BuildOptions, log: Log, progress = new Progre
  */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
   if (error instanceof ChangedRowsError || error instanceof ChangedArchiveError) return error.message;
+  if (error instanceof ArchiveError) return `the archive was changed since the last build: ${error.message}`;
   const damage = damageOf(error, cache);
   return damage === undefined ? undefined : `the cache is damaged (${damage}) and was moved to ${setAside(cache)}`;
 }

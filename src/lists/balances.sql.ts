@@ -12,16 +12,16 @@ import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
-import { findRanges, type KeyRange, type KeyRanges, onlyKey, type StoredDocument, withPages } from '../engine/archive/documentWriter.ts';
 import { type LevelPlan, lastLevel } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
-import { ChangedArchiveError, type StoredArchive } from '../engine/archive/storedArchive.ts';
+import { ChangedArchiveError, type StoredArchive, type StoredDocument } from '../engine/archive/storedArchive.ts';
+import { pageKey } from '../format/documentKeys.ts';
 import { type DocumentFile, type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { groupBy } from '../groupBy.ts';
 import { countCrossing } from '../limits.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, partsOf, summedChanges } from './balanceChanges.sql.ts';
-import { isPairKey, pairKey, parseBalance, parseHoldersHead } from './balances.ts';
+import { pairKey, parseBalance, parseHoldersHead } from './balances.ts';
 import { runeKey } from './etchings.ts';
 
 export interface BalanceForm extends RowForm {
@@ -211,8 +211,8 @@ class BalanceRows {
     const long = subject === 'key' ? 'long_addresses' : 'long_runes';
     const hasLong = lists > 0;
     if (hasLong) countCrossing('listPage');
-    const keys = () => this.#keyRanges('SELECT key FROM long_addresses ORDER BY key');
-    const below = await this.#entriesOf(subject === 'key' ? this.#balancesBelow(keys) : this.#holdersBelow());
+    const [kind, key] = subject === 'key' ? (['addresses', 'key'] as const) : (['holders', padded('ordinal')] as const);
+    const below = await this.#entriesOf(this.#listsBelow(kind, `SELECT ${key} FROM ${long} ORDER BY ${subject}`));
     const isLong = `SEMI JOIN ${long} USING (${subject})`;
     const queries = [changed, ...(hasLong ? [...lower.map((pairs) => `${pairs} ${isLong}`), below.rows] : [])];
     const rows = queries.map((query) => `SELECT ${Object.keys(PAIRS).join()} FROM (${query})`).join(' UNION ALL ');
@@ -251,84 +251,73 @@ class BalanceRows {
         SELECT key FROM changed_pairs GROUP BY key HAVING count(*) > ${this.form.limits.listPage}`);
   }
 
-  async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
-    for (const { level, find } of this.#levelsBelow('addresses'))
-      for await (const document of find(ranges())) yield { level, ...balancesIn(document) };
-  }
-
   /**
    * Yields the balances that the pairs in `part_changes` have before the level: from `replaced`, a level of the last build,
    * or else from the newest of the levels below that has the pair. A new block changes few pairs that `replaced` does not have.
    */
   async *#changedBelow(replaced: DocumentLevel | undefined): AsyncGenerator<Loaded> {
-    const { old } = this.form;
     const below = this.#levelsBelow('addresses');
-    if (old === undefined || below.length === 0) return;
-    const before = replaced === undefined ? [] : [{ level: this.#level, find: (ranges: KeyRanges) => findRanges(old, replaced, ranges) }];
-    const levels = [...below, ...before].reverse();
+    if (below.length === 0) return;
+    const levels = [...(replaced === undefined ? [] : [this.#storedLevel(this.#level, replaced)]), ...below];
     for await (const chunk of this.store.stream('SELECT key, ordinal FROM part_changes ORDER BY key, ordinal')) {
       // The runes whose balances are not found yet, by address.
       const missing = new Map<string, Set<number>>();
       for (const [key, pairs] of groupBy(chunk.getRows(), ([key]) => String(key)))
         missing.set(key, new Set(pairs.map(([, ordinal]) => Number(ordinal))));
       for (const { level, find } of levels) {
-        // True if the document of the current address has a complete list. Then each of its balances has a document of its own.
-        let isLong = false;
-        const ranges = function* (): Generator<KeyRange> {
-          for (const [key, ordinals] of missing) {
-            isLong = false;
-            // The documents in a range are read before the next range is asked for.
-            yield onlyKey(key);
-            if (isLong) for (const ordinal of ordinals) yield onlyKey(pairKey(key, ordinal));
-            if (ordinals.size === 0) missing.delete(key);
-          }
-        };
-        for await (const document of find(ranges())) {
-          isLong ||= isCompleteList(document);
-          const { subject, entries } = balancesIn(document);
+        const take = (subject: string, entries: readonly string[]): Loaded => {
           // An address can have many balances that the records do not change.
           const found = entries.filter((entry) => missing.get(subject)?.delete(Number.parseInt(entry.slice(1), 10)));
-          yield { level, subject, entries: level < this.#level ? found : found.map(entryBefore) };
+          return { level, subject, entries: level < this.#level ? found : found.map(entryBefore) };
+        };
+        const pairs: string[] = [];
+        for await (const { key, values } of find([...missing.keys()])) {
+          const { total, entries } = listIn('addresses', values);
+          if (total === undefined) yield take(key, entries);
+          // Beside a complete list, each balance that changed in the level has a document of its own.
+          else for (const ordinal of missing.get(key) ?? []) pairs.push(pairKey(key, ordinal));
         }
+        for await (const { key, values } of find(pairs)) yield take(key.slice(0, key.indexOf(' ')), values);
+        for (const [key, ordinals] of missing) if (ordinals.size === 0) missing.delete(key);
       }
     }
   }
 
   /**
-   * Yields the balances of runes with long lists, from the levels below: all entries of the newest complete list, and
-   * of the levels above that list.
+   * Yields the balances of addresses or runes with long lists, from the levels below: all entries of the newest complete
+   * list, and of the levels above that list. `keys` selects the keys of their documents.
    */
-  async *#holdersBelow(): AsyncGenerator<Loaded> {
+  async *#listsBelow(kind: keyof KnownLevel, keys: string): AsyncGenerator<Loaded> {
     const done = new Set<string>();
-    const runes = () => this.#keyRanges(`SELECT ${padded('ordinal')} FROM long_runes ORDER BY ordinal`, done);
-    for (const { level, find } of this.#levelsBelow('holders').reverse()) {
-      const whole: string[] = [];
-      for await (const { key, values } of find(runes())) {
-        const [rune = ''] = key.split(' ');
-        const isHead = key === rune;
-        const isWhole = isHead && parseHoldersHead(values[0] ?? '').total !== undefined;
-        if (isWhole) whole.push(rune);
-        else yield { level, subject: Number(rune), entries: isHead ? values.slice(1) : values };
+    for (const { level, find } of this.#levelsBelow(kind))
+      for await (const chunk of this.store.stream(keys)) {
+        const sought = chunk.getRows().map(([key]) => String(key));
+        for await (const { key, values } of find(sought.filter((one) => !done.has(one)))) {
+          const subject = kind === 'holders' ? Number(key) : key;
+          const { total, entries } = listIn(kind, values);
+          if (total === undefined) yield { level, subject, entries };
+          else {
+            done.add(key);
+            const pages = Array.from({ length: Math.ceil(total / this.form.limits.listPage) }, (_, page) => pageKey(key, page));
+            for await (const page of find(pages)) yield { level, subject, entries: page.values };
+          }
+        }
       }
-      for (const rune of whole) done.add(rune);
-    }
   }
 
-  async *#keyRanges(sql: string, done?: ReadonlySet<string>): AsyncGenerator<KeyRange> {
-    for await (const [key] of this.#rowsOf(sql)) if (done?.has(String(key)) !== true) yield withPages(String(key));
+  /** Returns the kept levels that have documents, the newest first. */
+  #levelsBelow(kind: keyof KnownLevel): StoredLevel[] {
+    return this.#levels.flatMap((known, level) => (known?.[kind] === undefined ? [] : [this.#storedLevel(level, known[kind])])).reverse();
   }
 
-  /** Returns the kept levels that have documents, the lowest first, with a function that finds documents in them. */
-  #levelsBelow(kind: keyof KnownLevel): { level: number; find: (ranges: KeyRanges) => AsyncIterable<StoredDocument> }[] {
+  #storedLevel(level: number, documents: DocumentLevel): StoredLevel {
     const { old } = this.form;
-    return this.#levels.flatMap((known, level) => {
-      const documents = known?.[kind];
-      return old === undefined || documents === undefined ? [] : [{ level, find: (ranges) => findRanges(old, documents, ranges) }];
-    });
-  }
-
-  async *#rowsOf(sql: string): AsyncGenerator<readonly unknown[]> {
-    for await (const chunk of this.store.stream(sql)) yield* chunk.getRows();
+    return {
+      level,
+      find: async function* (keys) {
+        if (old !== undefined) yield* old.find(documents, keys);
+      },
+    };
   }
 
   /** Writes entries to a file, which the caller removes. Returns SQL that selects them as pairs. */
@@ -362,9 +351,8 @@ class BalanceRows {
       { ordinal: int, total: int, marks: int },
     );
     const below = new Map(rows.map(({ ordinal, total, marks }) => [runeKey(ordinal), { ordinal, total, isMarked: marks > 0 }]));
-    const runes = [...below.keys()].map(onlyKey);
     for (const { find } of this.#levelsBelow('holders')) {
-      for await (const { key, values } of find(runes)) {
+      for await (const { key, values } of find([...below.keys()])) {
         const { change, total } = parseHoldersHead(values[0] ?? '');
         const rune = below.get(key);
         if (rune === undefined) continue;
@@ -476,18 +464,20 @@ interface Loaded {
   readonly entries: readonly string[];
 }
 
-/** True for the document of an address that has a complete list, longer than a page: its only value is the length, no entry. */
-const isCompleteList = ({ key, values: [first = ''] }: StoredDocument): boolean => !key.includes(' ') && !first.startsWith('[');
+/** Documents of a level of the last build. */
+interface StoredLevel extends Pick<Loaded, 'level'> {
+  /** Finds documents by their keys, which must ascend. */
+  readonly find: (keys: readonly string[]) => AsyncIterable<StoredDocument>;
+}
 
-/**
- * Returns the key of the address and the entries of a document. Returns no entries for documents of a complete list,
- * because other documents have the balances that changed in the level (`pairKey`).
- */
-function balancesIn(document: StoredDocument): { subject: string; entries: readonly string[] } {
-  const { key, values } = document;
-  const [address = ''] = key.split(' ');
-  if (isPairKey(key)) return { subject: address, entries: values };
-  return { subject: address, entries: key === address && !isCompleteList(document) ? values : [] };
+/** Returns the entries in a document of an address or a rune. With a complete list, these are in pages, and `total` is their number. */
+function listIn(
+  kind: keyof KnownLevel,
+  values: readonly string[],
+): { readonly total?: number | undefined; readonly entries: readonly string[] } {
+  const [first = '', ...entries] = values;
+  if (kind === 'holders') return { total: parseHoldersHead(first).total ?? undefined, entries };
+  return first.startsWith('[') ? { entries: values } : { total: Number(first), entries };
 }
 
 /**

@@ -40,8 +40,6 @@ import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
  */
 export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
 
-export const isPairKey = (key: string): boolean => key.includes(' r');
-
 /** Balance of a rune in the list of an address. `other` is the ordinal of the rune (etchings.ts). */
 interface Balance extends Entry {
   readonly other: number;

@@ -6,8 +6,8 @@ import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts, sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
-import { documentsOf, findRanges, onlyKey } from '../engine/archive/documentWriter.ts';
 import { documentStart, type LevelForm, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
+import { documentsOf } from '../engine/archive/storedArchive.ts';
 import type { DocumentLevel, LevelRange } from '../format/levels.ts';
 import { countCrossing } from '../limits.ts';
 import { ABOVE_HEIGHTS, SPENT } from './unspentOutputs.ts';
@@ -172,9 +172,9 @@ async function findHeights(sql: string, range: LevelRange, { old, known, scratch
   if (old === undefined) return;
   const lines = await writeLines(join(scratch, 'removed-heights.ndjson'), async (to) => {
     for await (const chunk of store.stream(sql)) {
-      const outputs = chunk.getRows().map(([output]) => onlyKey(String(output)));
+      const outputs = chunk.getRows().map(([output]) => String(output));
       for (const level of known.filter(({ last }) => last < range.first))
-        for await (const { key, values } of findRanges(old, level, outputs)) {
+        for await (const { key, values } of old.find(level, outputs)) {
           const [first = ''] = values;
           if (first !== SPENT) to.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
         }

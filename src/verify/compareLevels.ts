@@ -1,7 +1,6 @@
 /** Compares the documents (format/documents.ts) that a build would make with the documents of an archive. */
-import { linesOf, type StoredLine } from '../engine/archive/documentWriter.ts';
 import type { ListName, OpenLevel } from '../engine/archive/makeLevels.ts';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { linesOf, type StoredArchive, type StoredLine } from '../engine/archive/storedArchive.ts';
 import { countBefore } from '../format/binarySearch.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { Root } from '../format/root.ts';

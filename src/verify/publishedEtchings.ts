@@ -5,8 +5,7 @@
 
 import { type Store, text } from '../duckdb/store.ts';
 import type { Table, TableWith } from '../duckdb/table.ts';
-import { documentsOf } from '../engine/archive/documentWriter.ts';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { documentsOf, type StoredArchive } from '../engine/archive/storedArchive.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';

@@ -8,8 +8,7 @@
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
-import { linesOf } from '../engine/archive/documentWriter.ts';
-import type { StoredArchive } from '../engine/archive/storedArchive.ts';
+import { linesOf, type StoredArchive } from '../engine/archive/storedArchive.ts';
 import { countBefore } from '../format/binarySearch.ts';
 import { levelRanges } from '../format/levels.ts';
 import type { ListTables } from '../format/listTables.ts';

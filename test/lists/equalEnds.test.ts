@@ -8,9 +8,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { StoredArchive } from '../../src/engine/archive/storedArchive.ts';
 import { findKnown } from '../../src/engine/knownTransactions.ts';
+import { Archive } from '../../src/format/archiveReader.ts';
 import { PartCache } from '../../src/format/partCache.ts';
 import { LIMITS } from '../../src/limits.ts';
 import { answerFromLists } from '../../src/lists/answers.ts';
+import { archivePath } from '../../src/pages/filePaths.ts';
 import { siteOf } from '../../src/pages/mirrorOptions.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { inflateText } from '../../src/serve/archiveParts.ts';
@@ -64,10 +66,15 @@ describe('a build', () => {
         affected: await store.table('affected', { block_height: 'INTEGER' }, 'SELECT 5 AS block_height'),
       };
       let inflated = 0;
-      const found = await findKnown(StoredArchive.in(out), input, LIMITS, store, (member, limit) => {
+      const inflate = (member: Uint8Array, limit: number) => {
         inflated += 1;
         return inflateText(member, limit);
-      });
+      };
+      const archive = StoredArchive.in(out);
+      const read = diskFiles(out).read;
+      const opened = await Archive.open(archive.name, { read: (file, ...place) => read(archivePath(file), ...place), inflate });
+      archive.parts = async () => opened;
+      const found = await findKnown(archive, input, LIMITS, store);
       expect(found).toEqual([
         { txId: known[0], height: BLOCKS, other: 3 },
         { txId: known[1], height: BLOCKS, other: 39 },

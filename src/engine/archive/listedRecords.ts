@@ -165,18 +165,19 @@ export async function placePages(
 }
 
 /** Yields rows of PAGES_OF_BLOCKS: for rendered blocks from their pages, for others from the last build's directories. */
-function* placesOf(
+async function* placesOf(
   heights: ReadonlySet<number>,
   { spooled }: ArchivedBlocks,
   old: StoredArchive | undefined,
-): Generator<readonly [height: number, page: number, offset: number, bytes: number]> {
+): AsyncGenerator<readonly [height: number, page: number, offset: number, bytes: number]> {
   for (const [height, { pages }] of spooled) if (heights.has(height)) yield* placed(height, 0, 0, pages);
   const others = new Set([...heights].filter((height) => !spooled.has(height)));
   const found = new Set<number>();
   let below = 0;
-  for (const segment of others.size === 0 ? [] : (old?.root.segments ?? [])) {
+  const archive = others.size === 0 ? undefined : await old?.parts();
+  for (const segment of archive?.root.segments ?? []) {
     if (!hasHeight(others, segment)) continue;
-    for (const { height, page = 0, pages } of old?.directory(segment).values() ?? []) {
+    for (const { height, page = 0, pages } of (await archive?.directory(segment))?.values() ?? []) {
       if (!others.has(height)) continue;
       // The pages of a long block are in several consecutive segments.
       if (page === 0) below = 0;

@@ -2,8 +2,8 @@
 import { pageKey } from '../../format/documentKeys.ts';
 import type { DocumentLevel } from '../../format/levels.ts';
 import { headKey, keyOfHead, lengthIn } from '../../format/pagedList.ts';
-import { type DocumentWriter, documentsOf, type StoredDocument } from './documentWriter.ts';
-import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
+import type { DocumentWriter } from './documentWriter.ts';
+import { ChangedArchiveError, documentsOf, type StoredArchive, type StoredDocument } from './storedArchive.ts';
 
 const [TAB, LINE_FEED, POINT, ZERO, SMALL_A] = [9, 10, 46, 48, 97];
 

@@ -2,19 +2,24 @@
  * Reads the archive in an output folder. Builds copy unchanged blocks and entries from the archive, and `npm run
  * verify` reads all files of it.
  */
+import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFile } from '../../contract/archiveFile.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../../disk/regularFile.ts';
 import { codeOf, isAbsence, messageOf } from '../../errors.ts';
 import { ArchiveError } from '../../format/archiveError.ts';
-import type { RootName } from '../../format/archiveReader.ts';
+import { Archive, type RootName } from '../../format/archiveReader.ts';
+import { findDocuments, placeMembers } from '../../format/documents.ts';
 import { FormatError } from '../../format/formatVersion.ts';
+import type { DocumentFile, DocumentLevel } from '../../format/levels.ts';
+import { PartCache } from '../../format/partCache.ts';
 import { parseRoot, type Root } from '../../format/root.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from '../../format/segmentDirectory.ts';
+import { verifiedRead } from '../../format/verifiedRead.ts';
 import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { siteOf } from '../../pages/mirrorOptions.ts';
-import { inflate } from '../render/compress.ts';
+import { inflate, inflateBytes } from '../render/compress.ts';
 
 /** Thrown if a build cannot copy from the archive, because a file was changed or has another format version. */
 export class ChangedArchiveError extends Error {
@@ -35,15 +40,19 @@ interface OpenedSegment {
   readonly blocks: Map<number, PlacedBlock>;
 }
 
-export interface StoredFile {
-  /** Reads a part of the file. Throws a ChangedArchiveError if the file is too short. */
-  readonly read: (offset: number, length: number) => Buffer;
-  readonly close: () => void;
+/** A document (format/documents.ts). */
+export interface StoredDocument {
+  readonly key: string;
+  readonly values: readonly string[];
 }
+
+/** Number of documents that are looked up at the same time, each in a member of its own. */
+const AT_ONCE = 64;
 
 export class StoredArchive {
   readonly root: Root;
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
+  #parts: Promise<Archive> | undefined;
 
   /**
    * Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError if the manifest names
@@ -108,33 +117,43 @@ export class StoredArchive {
     });
   }
 
-  /** Returns the blocks of a segment. Reads only the segment's directory. */
-  directory(segment: Segment): Map<number, PlacedBlock> {
-    const content = this.open(segment.file);
+  /** Opens the archive for reading in parts. A read rejects with an ArchiveError if the bytes do not match the file's name. */
+  parts(): Promise<Archive> {
+    this.#parts ??= this.#openParts();
+    return this.#parts;
+  }
+
+  async #openParts(): Promise<Archive> {
+    const digest = async (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
+    const read = verifiedRead(async (file, offset, length) => this.#readPart(file, offset, length), digest, new PartCache());
+    const cache = new PartCache();
+    await cache.root(this.name.root, async () => this.root);
+    return Archive.open(this.name, { read, inflate: async (member) => inflate(member) }, cache);
+  }
+
+  /** Reads a part of a file. Returns undefined if the file is missing, too short, or not a regular file. */
+  #readPart(file: string, offset: number, length: number): Buffer | undefined {
     try {
-      const packed = content.read(segment.bytes - segment.directory, segment.directory);
-      return this.#orChanged(segment.file, () => parseDirectory(inflate(packed), segment));
-    } finally {
-      content.close();
+      const handle = openRegularFile(this.#pathOf(file));
+      try {
+        const part = Buffer.allocUnsafeSlow(length);
+        return readSync(handle, part, 0, length, offset) === length ? part : undefined;
+      } finally {
+        closeSync(handle);
+      }
+    } catch (error) {
+      if (error instanceof NotAFileError || isAbsence(error)) return undefined;
+      throw error;
     }
   }
 
-  /** Opens a file for reading in parts. The caller closes it. */
-  open(file: string): StoredFile {
-    const handle = this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));
-    let isOpen = true;
-    return {
-      read: (offset, length) =>
-        this.#orChanged(file, () => {
-          const part = Buffer.allocUnsafeSlow(length);
-          if (readSync(handle, part, 0, length, offset) !== length) throw new ArchiveError('is too short');
-          return part;
-        }),
-      close: () => {
-        if (isOpen) closeSync(handle);
-        isOpen = false;
-      },
-    };
+  /** Yields the documents of a level that have these keys, in their order. Keys that ascend are found in the fewest reads. */
+  async *find(level: DocumentLevel, keys: readonly string[]): AsyncGenerator<StoredDocument> {
+    for (let at = 0; at < keys.length; at += AT_ONCE) {
+      const some = keys.slice(at, at + AT_ONCE);
+      const found = await findDocuments(await this.parts(), level, some);
+      for (const [i, key] of some.entries()) if (found[i] !== undefined) yield { key, values: found[i] };
+    }
   }
 
   #pathOf(file: string): string {
@@ -153,5 +172,61 @@ export class StoredArchive {
       if (!isDamage && !isAbsence(error)) throw error;
       throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
     }
+  }
+}
+
+/** A document whose values are not decoded yet. */
+export interface StoredLine {
+  readonly key: string;
+  /** The values in UTF-8, with a tab before each. The string is Latin-1: each character stands for one byte. */
+  readonly bytes: string;
+}
+
+/** Yields all documents of a level of the last build, by ascending key. Throws a ChangedArchiveError for damage. */
+export function* documentsOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredDocument> {
+  for (const { key, bytes } of linesOf(old, level)) yield { key, values: Buffer.from(bytes, 'latin1').toString().split('\t').slice(1) };
+}
+
+/** Like `documentsOf`, but does not decode the values. */
+export function* linesOf(old: Pick<StoredArchive, 'read'>, { files }: DocumentLevel): Generator<StoredLine> {
+  let last: string | undefined;
+  for (const file of files) {
+    const content = old.read(file.file);
+    const part = (offset: number, length: number) => content.subarray(offset, offset + length);
+    if (content.length !== file.bytes) throw wrong(file, 'has another size than the root says');
+    const directory = () => file.members ?? inflate(part(file.bytes - file.directory, file.directory));
+    const members = orWrong(() => placeMembers(directory(), file), file, 'has a damaged directory of documents');
+    for (const { from, offset, length } of members) {
+      // Keys are ASCII, so Latin-1 decodes them correctly.
+      const text = orWrong(() => inflateBytes(part(offset, length)).toString('latin1'), file, 'is damaged');
+      if (last !== undefined && last >= from) throw misplaced(file, last);
+      for (let at = 0; at < text.length; ) {
+        const end = positionIn(text, '\n', at);
+        const tab = Math.min(positionIn(text, '\t', at), end);
+        const key = text.slice(at, tab);
+        if (key < from || (last !== undefined && key <= last)) throw misplaced(file, key);
+        yield { key, bytes: text.slice(tab, end) };
+        last = key;
+        at = end + 1;
+      }
+    }
+  }
+}
+
+/** Returns the position of `mark` in a text, from `start` on. Returns the length of the text if it has none. */
+function positionIn(text: string, mark: string, start: number): number {
+  const position = text.indexOf(mark, start);
+  return position < 0 ? text.length : position;
+}
+
+const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
+const misplaced = (file: DocumentFile, key: string) => wrong(file, `has the document ${key} in a wrong place`);
+
+/** Calls `read`. If it throws, throws an error that says what is wrong with the file. */
+function orWrong<Value>(read: () => Value, file: DocumentFile, what: string): Value {
+  try {
+    return read();
+  } catch {
+    throw wrong(file, what);
   }
 }

@@ -6,8 +6,7 @@
 import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { documentsOf } from '../../../src/engine/archive/documentWriter.ts';
-import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
+import { documentsOf, StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
 import { crossings, LIMITS, publishedLimits } from '../../../src/limits.ts';
 import { DIALECTS, LAYOUTS } from '../../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../../src/serve/fetchHost.ts';

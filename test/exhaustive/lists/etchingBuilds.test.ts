@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DocumentWriter, documentsOf, type StoredDocument } from '../../../src/engine/archive/documentWriter.ts';
-import { StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
+import { DocumentWriter } from '../../../src/engine/archive/documentWriter.ts';
+import { documentsOf, StoredArchive, type StoredDocument } from '../../../src/engine/archive/storedArchive.ts';
 import { gzipMember } from '../../../src/engine/render/compress.ts';
 import { describe as describeArchive } from '../../../src/engine/writeArchive.ts';
 import { type Root, renderRoot } from '../../../src/format/root.ts';
