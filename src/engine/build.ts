@@ -140,12 +140,12 @@ async function load({ options, output, store, state, old, progress, scratch, log
   const { inputs, out, cache, site, blocks, lists, limits } = options;
   const measure = new ReadProgress();
   progress.watch('load', () => measure.at(store.share));
-  const reading = { known: state.known, range: blocks, limits, scratch, store, progress: measure, keepsRows: site.parquet };
+  const reading = { known: state, range: blocks, limits, scratch, store, progress: measure, keepsRows: site.parquet };
   await store.measureShare(true);
   const read = await readInput(inputs, [out, cache], reading);
   await store.measureShare(false);
   const hasIds = site.layout === 'archive' && old !== undefined;
-  const elsewhere = await (hasIds ? findKnown(old, read, limits, store) : findKnownInState(read, state.known, store));
+  const elsewhere = await (hasIds ? findKnown(old, read, limits, store) : findKnownInState(read, state, store));
   const loaded = await checkInput(read, elsewhere);
   progress.end();
   if (archivesPages(options)) await checkFits(loaded, site.layout, lists, store);
@@ -169,7 +169,6 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   if (digest !== output.manifest) return undefined;
   if (!hasOwnFiles(options.out, manifest)) return undefined;
   if (loaded.isListStale) {
-    await state.begin();
     await updateInputs(loaded, state, store);
     await state.commit(digest);
   }

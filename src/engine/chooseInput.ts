@@ -72,7 +72,7 @@ function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOption
     const store = await Store.open({ memoryLimit, threads, scratch });
     try {
       const state = await State.attach(store, undefined, {}, undefined);
-      const reading = { known: state.known, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
+      const reading = { known: state, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
       const { sources, blocks } = await checkInput(await readInput(inputs, [out, cache], reading), []);
       const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${blocks}`);
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));

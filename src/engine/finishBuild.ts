@@ -23,7 +23,7 @@ import { siteAssets } from '../site/assets.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import type { BuildResult } from './buildReport.ts';
 import { type OpenBuild, throwIfChanged } from './openBuild.ts';
-import { removeOutdated, sweep } from './removeOutdated.ts';
+import { removeOutdated } from './removeOutdated.ts';
 import { DiskSink } from './render/diskSink.ts';
 import type { FileSink } from './render/pageFiles.ts';
 import { listEtchings } from './state/knownEtchings.ts';
@@ -39,7 +39,6 @@ interface Updated {
 
 /** Updates the tables of the state. They change only in memory until `commit`. */
 async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
-  await state.begin();
   const before = state.whyFull === undefined ? await listEtchings(state, store) : undefined;
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, options.limits, state, store);
   await updateInputs(loaded, state, store);
@@ -97,10 +96,12 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     syncFile(join(out, MANIFEST_PATH));
     syncFolder(dirname(join(out, MANIFEST_PATH)));
 
-    let removed = 0;
-    const removal = { root: out, site, store };
-    if (state.whyFull === undefined) removed = await removeOutdated(removal, [...outdated, ...others], blocks, loaded.transactions);
-    else if (output.kind === 'ours') removed = await sweep(removal, others, state);
+    const isFull = state.whyFull !== undefined;
+    const changed = isFull ? undefined : { old: blocks.old, transactions: loaded.transactions };
+    const removed =
+      output.kind === 'ours'
+        ? await removeOutdated({ root: out, site, state, store }, isFull ? others : [...outdated, ...others], changed)
+        : 0;
     if (removed > 0) await syncPages(options, undefined);
 
     await state.commit(digestOf(manifestFile(manifest)[1]));
@@ -109,7 +110,6 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
 
     const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
     const written = pages + archiveWritten;
-    const wasFull = state.whyFull !== undefined;
     return {
       manifest,
       kept: manifest.files - written,
@@ -117,7 +117,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       removed,
       blocks: blocks.counts,
       whyNoRows,
-      wasFull,
+      wasFull: isFull,
     };
   });
 }

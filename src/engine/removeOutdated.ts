@@ -40,44 +40,22 @@ const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(f
  * Removes files, and folders that become empty. If a folder is a symbolic link, removes the link and never follows it.
  */
 class Remover {
-  /** Paths of checked folders. They and all their parents are real folders, not links. */
-  readonly #folders = new Set<string>(['.']);
-  /** Number of files passed to `remove` so far. */
+  /** Number of removed files. */
   count = 0;
 
   constructor(private readonly root: string) {}
 
-  /** Removes files. Ignores files that do not exist. */
-  remove(paths: readonly string[]): void {
-    this.count += paths.length;
-    for (const path of paths) {
-      if (!this.#isInside(dirname(path))) continue;
-      rmSync(join(this.root, path), { force: true, recursive: true });
+  /** Removes all files at or below `path` that are not in `expected`. Ignores a path that does not exist. */
+  removeUnexpected(path: string, expected: ReadonlySet<string> = NOTHING): void {
+    const stats = lstatSync(join(this.root, path), { throwIfNoEntry: false });
+    if (stats?.isDirectory() === true) {
+      for (const entry of readdirSync(join(this.root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
+      this.#removeEmpty(path);
+    } else if (stats !== undefined && !expected.has(path)) {
+      rmSync(join(this.root, path));
+      this.count += 1;
       this.#removeEmpty(dirname(path));
     }
-  }
-
-  /** True when a path and its parents are real folders. Removes the first of them that is a link or a file. */
-  #isInside(folder: string): boolean {
-    if (this.#folders.has(folder)) return true;
-    if (!this.#isInside(dirname(folder))) return false;
-    const stats = lstatSync(join(this.root, folder), { throwIfNoEntry: false });
-    if (stats?.isDirectory() === true) {
-      this.#folders.add(folder);
-      return true;
-    }
-    if (stats !== undefined) rmSync(join(this.root, folder));
-    return false;
-  }
-
-  /** Removes all files at or below `path` that are not in `expected`. */
-  removeUnexpected(path: string, expected: ReadonlySet<string>): void {
-    if (!lstatSync(join(this.root, path)).isDirectory()) {
-      if (!expected.has(path)) this.remove([path]);
-      return;
-    }
-    for (const entry of readdirSync(join(this.root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
-    this.#removeEmpty(path);
   }
 
   #removeEmpty(folder: string): void {
@@ -88,10 +66,11 @@ class Remover {
       if (['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return;
       throw error;
     }
-    this.#folders.delete(folder);
     this.#removeEmpty(dirname(folder));
   }
 }
+
+const NOTHING: ReadonlySet<string> = new Set();
 
 /** Columns of a block from which the paths of its files are computed. */
 const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
@@ -106,143 +85,121 @@ function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined
 
 const pagePaths = (stem: string, total: number, site: Site): string[] => pagesOf(total, site).map((page) => pagePath(stem, page, site));
 
-/** Returns the paths of a block's files, grouped by the names of the block in the blocks folder: height and hash. */
-function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
-  const [height, hash] = [String(block.block_height), idName(block.block_hash, site.dialect)];
-  const lists = listsOf(block, site);
-  return new Map(
-    [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
-  );
-}
+/** Returns the names of a block in the blocks folder: its height and its hash. */
+const namesOf = ({ block_height, block_hash }: Pick<BlockRow, 'block_height' | 'block_hash'>, site: Site): string[] => [
+  String(block_height),
+  idName(block_hash, site.dialect),
+];
 
-/** The output from which files are removed. */
+/** The output from which files are removed, and the blocks that it has now. */
 interface Removal {
   readonly root: string;
   readonly site: Site;
+  readonly state: StateTables;
   readonly store: Store;
 }
 
+/** What an incremental build changed. `transactions` has all transactions that it read. */
+interface Changed extends Pick<BlockChanges, 'old'> {
+  readonly transactions: Loaded['transactions'];
+}
+
 /**
- * Removes the pages that the last build had and this build does not have, and the files with the paths `others`.
- * `transactions` has all transactions that this build read. Returns the number of removed files.
+ * Removes the files with the paths `others`, and the pages that the output no longer has: those of changed blocks of the last build. A full
+ * build does not know these. So without `changed`, lists the folders of the output, and removes all files that belong to no
+ * block of the state. Returns the number of removed files.
  */
-export async function removeOutdated(
-  { root, site, store }: Removal,
-  others: readonly string[],
-  { old, written }: BlockChanges,
-  transactions: Loaded['transactions'],
-): Promise<number> {
+export async function removeOutdated(removal: Removal, others: readonly string[], changed: Changed | undefined): Promise<number> {
+  const { root, site, state, store } = removal;
   const remover = new Remover(root);
-  const now = new Map<string, string[]>();
   if (site.layout === 'files') {
-    for (const block of await store.rows(`SELECT * FROM ${written}`, BLOCK))
-      for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
-    for (const block of await store.rows(`SELECT * FROM ${old.blocks} ORDER BY block_height`, BLOCK)) {
+    for (const { name, records } of await (changed === undefined ? listedTransactions(removal) : oldTransactions(removal, changed))) {
       await yieldNow();
-      for (const [name, paths] of filesOfBlock(block, site)) {
-        const present = new Set(now.get(name));
-        remover.remove(paths.filter((path) => !present.has(path)));
+      const path = `${TRANSACTIONS_FOLDER}/${name}`;
+      const expected = records === undefined ? [] : pagePaths(withoutEnding(path), records, site);
+      remover.removeUnexpected(path, new Set(expected));
+    }
+    await (changed === undefined
+      ? sweepBlocks(namesIn(join(root, BLOCKS_FOLDER)), 'true', removal, remover)
+      : sweepBlocks(
+          await oldBlocks(removal, changed),
+          `block_height IN (SELECT block_height FROM ${changed.old.blocks})`,
+          removal,
+          remover,
+        ));
+  } else if (changed === undefined) {
+    for (const folder of [TRANSACTIONS_FOLDER, BLOCKS_FOLDER])
+      for (const name of namesIn(join(root, folder))) {
+        await yieldNow();
+        remover.removeUnexpected(`${folder}/${name}`);
       }
-    }
-    await removeTransactions(old.transactions, transactions, site, remover, store);
-  }
-  remover.remove(others);
-  return remover.count;
-}
-
-async function removeTransactions(
-  old: BlockChanges['old']['transactions'],
-  present: Loaded['transactions'],
-  site: Site,
-  remover: Remover,
-  store: Store,
-): Promise<void> {
-  for (const row of await store.rows(
-    `SELECT o.tx_id, o.records, t.records AS present FROM ${old} o LEFT JOIN ${present} t USING (tx_id)
-       WHERE t.records IS NULL OR t.records < o.records`,
-    { tx_id: text, records: int, present: nullable(int) },
-  )) {
-    await yieldNow();
-    const stem = `${TRANSACTIONS_FOLDER}/${idName(row.tx_id, site.dialect)}`;
-    const paths = row.present === undefined ? [] : pagePaths(stem, row.present, site);
-    remover.remove(pagePaths(stem, row.records, site).filter((path) => !paths.includes(path)));
-  }
-}
-
-/**
- * Lists the folders of the output, and removes `others` and all files that belong to no block of the state. Returns the
- * number of removed files.
- */
-export async function sweep({ root, site, store }: Removal, others: readonly string[], state: StateTables): Promise<number> {
-  const remover = new Remover(root);
-  if (site.layout === 'files') await sweepTransactions(root, site, state, remover, store);
-  else {
-    for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) {
-      await yieldNow();
-      remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
-    }
     // Also removes the folder itself: hosts without code recognise layout `archive` by the absence of this folder.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
-  await sweepBlocks(root, site, state, remover, store);
-  for (const path of others) {
+  for (const path of [...others, ...(changed === undefined ? await strangers(root, state, store) : [])]) {
     await yieldNow();
-    remover.removeUnexpected(path, new Set());
+    remover.removeUnexpected(path);
   }
-  await sweepRows(root, state, remover, store);
   return remover.count;
 }
 
-/**
- * Removes unexpected files of transactions. Compares names in DuckDB, because the folder may have millions of files.
- */
-async function sweepTransactions(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
-  const present = await store.append(
-    'present',
-    columns('name VARCHAR'),
-    namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
+/** Columns of files and folders of transactions, and the numbers of records of the transactions that have their names. */
+const LISTED = { name: text, records: nullable(int) } as const;
+
+/** Returns the names of the first page of a list and of the folder of its other pages. */
+const entriesOf = (name: string): string[] => [`${name}.json`, name];
+
+/** Returns the files and folders of the last build's transactions that this build does not have, or that have fewer records now. */
+async function oldTransactions({ site, store }: Removal, { old, transactions }: Changed): Promise<Values<typeof LISTED>[]> {
+  const rows = await store.rows(
+    `SELECT o.tx_id AS name, t.records FROM ${old.transactions} o LEFT JOIN ${transactions} t USING (tx_id)
+     WHERE t.records IS NULL OR t.records < o.records`,
+    LISTED,
   );
-  // Selects the names that may be unexpected: names of unknown transactions, and folders. The loop below keeps the files
-  // whose paths are expected, and removes the others.
-  const suspects = await store.rows(
+  return rows.flatMap(({ name, records }) => entriesOf(idName(name, site.dialect)).map((entry) => ({ name: entry, records })));
+}
+
+/**
+ * Returns the files and folders of transactions that may be unexpected: folders, and names of unknown transactions. Compares
+ * names in DuckDB, because the folder may have millions of files.
+ */
+async function listedTransactions({ root, site, state, store }: Removal): Promise<Values<typeof LISTED>[]> {
+  const names = namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]);
+  const present = await store.append('present', columns('name VARCHAR'), names);
+  return store.rows(
     `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
        ON regexp_replace(name, ${literal(PAGE_ENDING)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
      WHERE t.tx_id IS NULL OR NOT ends_with(name, '.json')`,
-    { name: text, records: nullable(int) },
+    LISTED,
   );
-  for (const row of suspects) {
-    await yieldNow();
-    const path = `${TRANSACTIONS_FOLDER}/${row.name}`;
-    const expected = row.records === undefined ? [] : pagePaths(withoutEnding(path), row.records, site);
-    remover.removeUnexpected(path, new Set(expected));
-  }
 }
 
-/** Removes the files of rows that the state does not have. Keeps files with other names, which no build wrote. */
-async function sweepRows(root: string, state: StateTables, remover: Remover, store: Store): Promise<void> {
-  const expected = new Set(pathsOf(await publishedIndex(state, store)));
-  for (const name of namesIn(join(root, ROWS_FOLDER))) {
-    const path = `${ROWS_FOLDER}/${name}`;
-    if (isRowsFile(path)) remover.removeUnexpected(path, expected);
-  }
+/** Returns the files and folders of the last build's blocks that changed. */
+async function oldBlocks({ site, store }: Removal, { old }: Changed): Promise<string[]> {
+  const blocks = await store.rows(`FROM ${old.blocks} ORDER BY block_height`, BLOCK);
+  return blocks.flatMap((block) => namesOf(block, site).flatMap(entriesOf));
 }
 
-async function sweepBlocks(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
-  const blocks = new Map<string, BlockRow>();
-  const files = new Set<string>();
-  for (const block of await store.rows(`SELECT * FROM ${state.blocks}`, BLOCK)) {
-    await yieldNow();
-    if (site.layout === 'files') for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
-    for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(block.block_height));
-  }
-  for (const entry of namesIn(join(root, BLOCKS_FOLDER))) {
+/** Removes those of some files and folders in the blocks folder that no list of a block has. `isTheirs` selects their blocks. */
+async function sweepBlocks(entries: readonly string[], isTheirs: string, { site, state, store }: Removal, remover: Remover): Promise<void> {
+  const blocks = await store.rows(`FROM ${state.blocks} WHERE ${isTheirs}`, BLOCK);
+  const named = new Map(blocks.flatMap((block) => namesOf(block, site).map((name) => [name, block])));
+  for (const entry of entries) {
     await yieldNow();
     const name = withoutEnding(entry);
-    const block = blocks.get(name);
-    const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
+    const block = named.get(name);
+    const lists = block === undefined ? [] : listsOf(block, site);
+    const expected = lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site));
     remover.removeUnexpected(`${BLOCKS_FOLDER}/${entry}`, new Set(expected));
   }
-  for (const folder of [DIGESTS_FOLDER, STATS_FOLDER]) {
-    for (const entry of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${entry}`, files);
-  }
+}
+
+/** Lists the digests, statistics and rows that the state does not have. Omits rows with other names, which no build wrote. */
+async function strangers(root: string, state: StateTables, store: Store): Promise<string[]> {
+  const heights = await store.rows(`SELECT block_height FROM ${state.blocks}`, { block_height: int });
+  const files = heights.flatMap((row) => [digestsPath(row.block_height), statsFilePath(row.block_height)]);
+  const expected = new Set([...files, ...pathsOf(await publishedIndex(state, store))]);
+  return [DIGESTS_FOLDER, STATS_FOLDER, ROWS_FOLDER]
+    .flatMap((folder) => namesIn(join(root, folder)).map((name) => `${folder}/${name}`))
+    .filter((path) => !expected.has(path) && (isRowsFile(path) || !path.startsWith(`${ROWS_FOLDER}/`)));
 }

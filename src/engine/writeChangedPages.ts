@@ -43,7 +43,7 @@ const spentDigests = (spent: Loaded['spent']): string =>
 export async function writePages({ options, store, state, pool, progress }: OpenBuild, loaded: Loaded): Promise<Rendered> {
   const rows = await store.rows(
     `SELECT b.*, k.digest, coalesce(s.spent_digest, '') AS spent_digest, k.spent_digest AS known_spent
-     FROM ${loaded.blocks} b LEFT JOIN ${state.known.blocks} k USING (block_height) LEFT JOIN (${spentDigests(loaded.spent)}) s USING (block_height)
+     FROM ${loaded.blocks} b LEFT JOIN ${state.blocks} k USING (block_height) LEFT JOIN (${spentDigests(loaded.spent)}) s USING (block_height)
      ORDER BY b.block_height`,
     {
       block_height: int,

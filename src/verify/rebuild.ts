@@ -50,7 +50,6 @@ export async function rebuild(
   findings.throwIfAny();
   const { transactions, ranges } = await listTransactions(records, heights, limits, store);
   const state = await State.attach(store, undefined, {}, undefined);
-  await state.begin();
   const input = { affected: heights, blocks: heights, transactions, kept: records };
   const changes = await updateBlocks(blocks, input, 'archive', limits, state, store);
   const { sources = [], tip } = manifest;

@@ -4,7 +4,7 @@
  * percent of the output's.
  *
  * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed
- * build leaves the file unchanged. There is no transaction from `begin` to `commit`, because DuckDB would use only one
+ * build leaves the file unchanged. There is no transaction until `commit`, because DuckDB would use only one
  * thread to scan the rows that the transaction has inserted.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { removeIfPossible, unusableCache } from '../../disk/scratchFolder.ts';
 import { firstLineOf, isDamage, isDiskFailure, isDuckDBError, isFileError } from '../../duckdb/duckdbErrors.ts';
 import { attachDatabase } from '../../duckdb/lockDatabase.ts';
 import { literal, type Store, text } from '../../duckdb/store.ts';
-import { type ColumnTypes, columns, definitionOf, Table } from '../../duckdb/table.ts';
+import { columns, definitionOf, Table } from '../../duckdb/table.ts';
 import { BuildError } from '../../errors.ts';
 import { FILES } from '../../input/changedFiles.ts';
 import { HELD, LEFT_OUT } from '../../input/inputReader.ts';
@@ -53,49 +53,34 @@ export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
 /** Columns of transactions. `first` is the index of the transaction's first record in its block, in served order. */
 export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
 
-/** Defines tables in a database or schema, whose name is the prefix of the tables' names. */
-class Place {
-  readonly #name: string;
-
-  constructor(name: string) {
-    this.#name = name;
-  }
-
-  protected table<Columns extends ColumnTypes>(name: string, columns: Columns): Table<Columns> {
-    return new Table(`${this.#name}.${name}`, columns);
-  }
-}
-
-export class StateTables extends Place {
+/** Tables of the state, which is attached as `state`. */
+export class StateTables {
   /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
-  readonly basis = this.table('basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
-  readonly files = this.table('files', FILES);
+  readonly basis = new Table('state.basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
+  readonly files = new Table('state.files', FILES);
   /** Ranges of blocks that the input's sources read, with or without records. Empty if the input does not list them. */
-  readonly readBlocks = this.table('read_blocks', columns('first BIGINT, last BIGINT'));
+  readonly readBlocks = new Table('state.read_blocks', columns('first BIGINT, last BIGINT'));
   /** One row: the last block that was read, even if it has no records. Empty without blocks. */
-  readonly tip = this.table('tip', columns('block_height BIGINT, block_hash VARCHAR'));
+  readonly tip = new Table('state.tip', columns('block_height BIGINT, block_hash VARCHAR'));
   /** The blocks of each input file. */
-  readonly held = this.table('held', HELD);
-  readonly leftOut = this.table('left_out', LEFT_OUT);
+  readonly held = new Table('state.held', HELD);
+  readonly leftOut = new Table('state.left_out', LEFT_OUT);
   /** All runes of the input. `ordinal` is the position in the order of etchings, from 0 on (knownEtchings.ts). */
-  readonly runes = this.table('runes', { ...RUNES, ordinal: 'BIGINT' } as const);
-  readonly blocks = this.table('blocks', BLOCKS);
-  readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
-  readonly runeCounts = this.table('rune_counts', RUNE_COUNTS);
+  readonly runes = new Table('state.runes', { ...RUNES, ordinal: 'BIGINT' } as const);
+  readonly blocks = new Table('state.blocks', BLOCKS);
+  readonly blockRunes = new Table('state.block_runes', BLOCK_RUNES);
+  readonly runeCounts = new Table('state.rune_counts', RUNE_COUNTS);
   /** Transactions of written blocks. Empty in layout `archive`, whose ids have the transactions. */
-  readonly transactions = this.table('transactions', TRANSACTIONS);
+  readonly transactions = new Table('state.transactions', TRANSACTIONS);
   /** One row: the published index of files of rows (contract/rowsSchemas.ts), and its SHA-256. Empty without rows. */
-  readonly rowsIndex = this.table('rows_index', columns('content VARCHAR, sha256 VARCHAR'));
+  readonly rowsIndex = new Table('state.rows_index', columns('content VARCHAR, sha256 VARCHAR'));
   /** Published files of changes. `source` is the JSON of all values from which a file was made. */
-  readonly changesFiles = this.table('changes_files', columns('source VARCHAR, sha256 VARCHAR'));
+  readonly changesFiles = new Table('state.changes_files', columns('source VARCHAR, sha256 VARCHAR'));
   /** One row: the SHA-256 of the list of files of changes. The manifest has this hash in the field `changes`. */
-  readonly changesIndex = this.table('changes_index', columns('sha256 VARCHAR'));
+  readonly changesIndex = new Table('state.changes_index', columns('sha256 VARCHAR'));
 }
 
 export class State extends StateTables {
-  /** Tables of the last build, which this build updates after `begin`. All are empty in a full build. */
-  readonly known: StateTables;
-
   private constructor(
     private readonly store: Store,
     private readonly cache: string | undefined,
@@ -105,8 +90,7 @@ export class State extends StateTables {
     /** True when this build created the state file and has not committed anything to it. */
     private isBlank: boolean,
   ) {
-    super('state');
-    this.known = whyFull === undefined ? this : NOTHING;
+    super();
   }
 
   /**
@@ -114,7 +98,7 @@ export class State extends StateTables {
    * cache folder and gets an empty state in memory.
    *
    * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the
-   * output's manifest, undefined when the output is incomplete. `whyFull` forces a full build.
+   * output's manifest, undefined when the output is incomplete. `whyFull` forces a full build, for which all tables are empty.
    *
    * Throws a LockedError when another build is using the folder, and a DamagedStateError when the file is damaged.
    */
@@ -126,8 +110,8 @@ export class State extends StateTables {
     whyFull?: string,
   ): Promise<State> {
     if (cache === undefined) {
-      await store.run("ATTACH ':memory:' AS state; CREATE SCHEMA IF NOT EXISTS nothing");
-      await createTables(NOTHING, store);
+      await store.run("ATTACH ':memory:' AS state");
+      await createTables(store);
       return new State(store, cache, settings, 'a dry run has no cache', false);
     }
     const isBlank = !existsSync(join(cache, FILE));
@@ -135,21 +119,13 @@ export class State extends StateTables {
       await attachFile(store, cache);
       const mismatch = await whyNot(store, JSON.stringify(settings), manifest);
       const reason = whyFull ?? mismatch;
-      if (reason !== undefined) {
-        await store.run('CREATE SCHEMA IF NOT EXISTS nothing');
-        await createTables(NOTHING, store);
-      }
+      if (reason !== undefined) await createTables(store);
       return new State(store, cache, settings, reason, isBlank);
     } catch (error) {
       // The queries above use only this file, so any DuckDB error means that the file is damaged.
       if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
       throw error;
     }
-  }
-
-  /** Must be called before all changes. In a full build, empties all tables. */
-  async begin(): Promise<void> {
-    if (this.whyFull !== undefined) await createTables(TABLES, this.store);
   }
 
   /** Writes all changes to the file. The state then describes the output with this manifest. */
@@ -174,17 +150,14 @@ export class State extends StateTables {
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
 /** Creates missing tables, and empties existing tables. */
-const createTables = (tables: StateTables, store: Store): Promise<void> =>
+const createTables = (store: Store): Promise<void> =>
   store.run(
-    Object.values({ ...tables })
+    Object.values({ ...TABLES })
       .map((table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(table.columns)})`)
       .join('; '),
   );
 
-const TABLES = new StateTables('state');
-
-/** Empty tables in memory, which a full build uses in place of the last build's state. */
-const NOTHING = new StateTables('nothing');
+const TABLES = new StateTables();
 
 /** Returns the reason why a build cannot use the state; undefined when it can use the state. */
 async function whyNot(store: Store, settings: string, manifest: string | undefined): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-/** Updates the state with the input and the written blocks, between `begin` and `commit` of a State. */
+/** Updates the state with the input and the written blocks, before `commit` of a State. */
 import { flag, int, literal, type Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table } from '../../duckdb/table.ts';
 import type { Loaded } from '../../input/loadInput.ts';
