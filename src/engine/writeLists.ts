@@ -46,7 +46,6 @@ export async function writeLists(
   if (!hasActivity && now === undefined) return undefined;
   const { tip, lowest, limits } = blocks;
   const { state } = sources;
-  const { listPage: page } = limits;
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const tables = old?.root.lists;
@@ -65,38 +64,20 @@ export async function writeLists(
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = await filled(planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined));
 
-  const etchingForm = now && {
-    etchings: now.table,
-    total: now.total,
-    state,
-    hasCounts: now.hasCounts,
-    limits,
-  };
-  const etchings = etchingForm && {
-    total: now.total,
-    ...(await writeEtchings(etchingPlans, tables?.etchings, etchingForm, open, store)),
-  };
+  const form = { old, open, state, limits, scratch };
+  const etchings = now && { total: now.total, ...(await writeEtchings(etchingPlans, { ...form, etchings: now }, store)) };
   // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
   // levels of these names is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : await filled(planLevels(blocks, undefined));
-  const nameForm = { etchings: now?.table, total: now?.total, state, page, limits, open };
-  const names = await writeNames(namePlans, tables?.names ?? [], nameForm, store);
-  const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
+  const names = await writeNames(namePlans, { ...form, etchings: now }, store);
+  const common = { ...limits.listLevels, tip, lowest, page: limits.listPage, etchings, names };
   if (!hasActivity) return common;
 
   const levelBlocks = await blocksOfLevels(plans, state, store);
   const read = await readBlocks(levelBlocks, sources, store);
-  const records = read.kept;
   const placed = { levelBlocks, pages: await placePages(levelBlocks, blocks, pages, state, store), pageSize: maximumLimit(site) };
-  const activity = await writeActivity(
-    plans,
-    tables?.activity ?? [],
-    { ...placed, blocks: state.blocks, records, page, limits, open },
-    store,
-  );
-  const levels = { limits, old, open, scratch };
-  const outputs = hasOutputs ? await writeOutputs(plans, { ...levels, state, read }, store) : undefined;
-  const balanceForm = { ...levels, tip, records, bound: read.records, runes: state.runes };
-  const balances = hasBalances ? await writeBalances(plans, { ...balanceForm, etchings: now.table }, store) : undefined;
+  const activity = await writeActivity(plans, { ...form, ...placed, records: read.kept }, store);
+  const outputs = hasOutputs ? await writeOutputs(plans, { ...form, read }, store) : undefined;
+  const balances = hasBalances ? await writeBalances(plans, { ...form, tip, read, etchings: now.table }, store) : undefined;
   return { ...common, activity, outputs, balances };
 }

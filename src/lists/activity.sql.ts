@@ -5,42 +5,32 @@ import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, literal, type Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 import type { LevelBlocks, LevelPlan, PlacedPages } from '../engine/archive/listedRecords.ts';
-import { makeLevels, type OpenLevel } from '../engine/archive/makeLevels.ts';
+import { type LevelForm, makeLevels } from '../engine/archive/makeLevels.ts';
 import { HEX_END, PagedLists } from '../engine/archive/pagedLists.ts';
+import type { StateTables } from '../engine/state/state.ts';
 import type { LevelRange } from '../format/levels.ts';
 import type { PlacedLevel } from '../format/listTables.ts';
-import type { WorkLimits } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { KEY_DIGITS, LISTED } from './activity.ts';
 
-interface ActivityForm {
+interface ActivityForm extends LevelForm<'activity'> {
   /** Records of the blocks of all levels that are not kept, and the pages of these blocks. */
   readonly records: TableWith<'block_height' | 'tx_index' | 'ord' | 'rune_id' | 'address'>;
   readonly levelBlocks: LevelBlocks;
   readonly pages: PlacedPages;
   /** Maximum number of records in a page. */
   readonly pageSize: number;
-  readonly blocks: PackedBlocks;
-  readonly limits: Pick<WorkLimits, 'keptRecords' | 'sortedAtOnce' | 'listedAtOnce'>;
-  /** Maximum number of entries in a document. */
-  readonly page: number;
-  readonly open: OpenLevel<'activity'>;
 }
 
-/** Writes the levels that changed since the last build, which had the levels `before`. Returns all levels. */
-export async function writeActivity(
-  plans: readonly LevelPlan[],
-  before: readonly PlacedLevel[],
-  form: ActivityForm,
-  store: Store,
-): Promise<PlacedLevel[]> {
-  const begins = await bytesBelow(plans, form.blocks, store);
+/** Writes the levels that changed since the last build. Returns all levels. */
+export async function writeActivity(plans: readonly LevelPlan[], form: ActivityForm, store: Store): Promise<PlacedLevel[]> {
+  const begins = await bytesBelow(plans, form.state, store);
   const beginOf = ({ first }: LevelRange) => begins[first] ?? 0;
-  const levels = await makeLevels<PlacedLevel>(plans, before, (plan) =>
+  const levels = await makeLevels<PlacedLevel>(plans, form.old?.root.lists?.activity, (plan) =>
     store.joinAsWritten(async () => {
       const begin = beginOf(plan);
       const to = form.open('activity', plan);
-      const lists = new PagedLists(to, form.page);
+      const lists = new PagedLists(to, form.limits.listPage);
       let [upper, lower, position] = [-1, -1, -1];
       for await (const chunk of sortedRows(await rowsOf(plan, begin, form, store), form.limits, store)) {
         await yieldNow();
@@ -84,14 +74,15 @@ function textOf(text: string): string {
 }
 
 /** Returns, by the first height of each range, the size of the pages of all blocks below it, in bytes. */
-async function bytesBelow(ranges: readonly LevelRange[], blocks: PackedBlocks, store: Store): Promise<Readonly<Record<number, number>>> {
+async function bytesBelow(
+  ranges: readonly LevelRange[],
+  { blocks }: Pick<StateTables, 'blocks'>,
+  store: Store,
+): Promise<Readonly<Record<number, number>>> {
   const sums = ranges.map(({ first }) => `coalesce(sum(packed) FILTER (block_height < ${first}), 0)::BIGINT AS "${first}"`);
   if (sums.length === 0) return {};
   return store.row(`SELECT ${sums.join(', ')} FROM ${blocks}`, Object.fromEntries(ranges.map(({ first }) => [first, int])));
 }
-
-/** All blocks, with the sizes of their pages in the archive. */
-type PackedBlocks = TableWith<'block_height' | 'packed'>;
 
 /** Columns of a sorted row. The first two are the key of the list. */
 const COLUMNS = ['upper', 'lower', '"position"', 'length', 'in_page'];

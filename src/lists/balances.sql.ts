@@ -11,22 +11,27 @@ import { GrowingTable } from '../duckdb/growingTable.ts';
 import { readLines } from '../duckdb/readFilesSql.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import { columns, type TableWith } from '../duckdb/table.ts';
-import { type LevelPlan, lastLevel } from '../engine/archive/listedRecords.ts';
+import { columns } from '../duckdb/table.ts';
+import { type BlockInput, type LevelPlan, lastLevel } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import { ChangedArchiveError, type StoredArchive, type StoredDocument } from '../engine/archive/storedArchive.ts';
+import type { EtchingTable } from '../engine/state/knownEtchings.ts';
 import { pageKey } from '../format/documentKeys.ts';
 import { type DocumentFile, type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { groupBy } from '../groupBy.ts';
 import { countCrossing } from '../limits.ts';
-import { type Changes, changesIn, digitsOf, joinedParts, partsOf, summedChanges } from './balanceChanges.sql.ts';
+import { changesIn, digitsOf, joinedParts, partsOf, summedChanges } from './balanceChanges.sql.ts';
 import { pairKey, parseBalance, parseHoldersHead } from './balances.ts';
 import { runeKey } from './etchings.ts';
 
-export interface BalanceForm extends RowForm {
+/** Tables and settings for making the rows of balances. */
+interface BalanceForm extends LevelForm<`balances.${'addresses' | 'holders'}`> {
   /** Height of the highest block. */
   readonly tip: number;
+  /** The blocks of all levels that are not kept. */
+  readonly read: BlockInput;
+  readonly etchings: EtchingTable;
 }
 
 /** Writes the levels (format/levels.ts) that changed since the last build. Returns all levels. */
@@ -54,7 +59,7 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
 }
 
 /** Finds runes that have balances below zero after the highest block. Undefined without such runes. */
-async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowForm, store: Store): Promise<Unbalanced | undefined> {
+async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: BalanceForm, store: Store): Promise<Unbalanced | undefined> {
   const sums = new Map<number, number>();
   for (const { belowZero = [] } of levels) for (const [ordinal, change] of belowZero) sums.set(ordinal, (sums.get(ordinal) ?? 0) + change);
   const all = [...sums].filter(([, balances]) => balances > 0).map(([ordinal]) => ordinal);
@@ -62,14 +67,6 @@ async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowF
   const named = all.sort((a, b) => a - b).slice(0, MOST_RUNES_NAMED);
   const rows = await store.rows(`SELECT id FROM ${etchings} WHERE ordinal IN (${named.join()}) ORDER BY ordinal`, { id: text });
   return { runes: rows.map(({ id }) => id), more: all.length - rows.length };
-}
-
-/** Tables and settings for making the rows of balances. */
-interface RowForm extends LevelForm<`balances.${'addresses' | 'holders'}`>, Changes {
-  /** A number that is at least that of the records of all levels that are not kept. */
-  readonly bound: number;
-  readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
-  readonly etchings: TableWith<'ordinal' | 'id'>;
 }
 
 /** The documents of balances and of holders in a level of the last build. Undefined if the level has none. */
@@ -123,11 +120,11 @@ class BalanceRows {
   readonly #pairs: GrowingTable<typeof PAIRS>[] = [];
 
   private constructor(
-    private readonly form: RowForm,
+    private readonly form: BalanceForm,
     private readonly store: Store,
   ) {}
 
-  static async begin(form: RowForm, store: Store): Promise<BalanceRows> {
+  static async begin(form: BalanceForm, store: Store): Promise<BalanceRows> {
     await store.run(`
       CREATE OR REPLACE TEMP TABLE balance_runes (ordinal BIGINT, balance VARCHAR, head VARCHAR);
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
@@ -163,7 +160,8 @@ class BalanceRows {
    * may have marks instead of long lists of holders.
    */
   async write(range: LevelRange, isRanked: boolean): Promise<KnownLevel> {
-    const { records, etchings, limits, bound } = this.form;
+    const { read, etchings, limits, state } = this.form;
+    const { kept: records, records: bound } = read;
     const { listPage: page } = limits;
     this.#levels.push(undefined);
     const level = this.#level;
@@ -174,7 +172,7 @@ class BalanceRows {
     const pairs = await GrowingTable.create('level_pairs', PAIRS, this.store);
     this.#pairs.push(pairs);
     const changes = {
-      rows: `SELECT url_encode(address) AS key, ordinal, units, sign FROM (${changesIn(range.first, range.last, this.form)}) JOIN ${etchings} USING (id)`,
+      rows: `SELECT url_encode(address) AS key, ordinal, units, sign FROM (${changesIn(range.first, range.last, { records, runes: state.runes })}) JOIN ${etchings} USING (id)`,
       most: `(SELECT count(*) FROM ${records} WHERE ${isWithin(range)})`,
       keys: `SELECT url_encode(address) AS key FROM ${records} WHERE ${isWithin(range)} AND address IS NOT NULL`,
       ...{ bound, key: 'key', rowBytes: CHANGE_BYTES },
@@ -217,7 +215,7 @@ class BalanceRows {
     const queries = [changed, ...(hasLong ? [...lower.map((pairs) => `${pairs} ${isLong}`), below.rows] : [])];
     const rows = queries.map((query) => `SELECT ${Object.keys(PAIRS).join()} FROM (${query})`).join(' UNION ALL ');
     // A record changes one pair.
-    const bound = hasLong ? undefined : this.form.bound;
+    const bound = hasLong ? undefined : this.form.read.records;
     for await (const part of rowParts({ rows, bound, key: subject, rowBytes: PAIR_BYTES }, this.form.limits, this.store)) {
       await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS FROM (${part}) WHERE level = ${level};
         CREATE OR REPLACE TEMP TABLE list_pairs AS FROM (${part}) ${isLong}`);
@@ -367,9 +365,9 @@ class BalanceRows {
 
   /** Inserts runes as JSON into `balance_runes`: those that the part's documents need, few after a new block. */
   #addRunes(): Promise<void> {
-    const { etchings, runes } = this.form;
+    const { etchings, state } = this.form;
     return this.store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
-      FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) USING (id)
+      FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${state.runes}) USING (id)
       WHERE ordinal IN (SELECT ordinal FROM part_pairs UNION SELECT ordinal FROM list_pairs) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
   }
 

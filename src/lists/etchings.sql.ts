@@ -8,14 +8,12 @@ import { sortedRows } from '../duckdb/sortedRows.ts';
 import { type Store, text } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { documentStart, makeLevels, type OpenLevel, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
+import { documentStart, type LevelForm, makeLevels, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
 import { asCounts, LOWER_DIGITS, summedCounts } from '../engine/state/countBlocks.ts';
-import type { Etchings, EtchingTable } from '../engine/state/knownEtchings.ts';
-import type { StateTables } from '../engine/state/state.ts';
+import type { Etchings } from '../engine/state/knownEtchings.ts';
 import type { ChangedRunes } from '../engine/state/updateState.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { EtchingTables } from '../format/listTables.ts';
-import type { WorkLimits } from '../limits.ts';
 import { digitsOf } from './balanceChanges.sql.ts';
 
 /** Etchings of the last build (`before`) and of this build (`now`); undefined for a build without etchings. */
@@ -25,14 +23,8 @@ export interface EtchingChange {
   readonly changed: ChangedRunes;
 }
 
-export interface EtchingForm {
-  readonly etchings: EtchingTable;
-  /** Number of etchings. */
-  readonly total: number;
-  readonly state: Pick<StateTables, 'runes' | 'blockRunes' | 'runeCounts'>;
-  /** True if etchings have the numbers and amounts of mints and burns. */
-  readonly hasCounts: boolean;
-  readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
+interface EtchingForm extends LevelForm<EtchingList> {
+  readonly etchings: Etchings;
 }
 
 type EtchingList = `etchings.${'levels' | 'runes'}`;
@@ -45,15 +37,14 @@ async function writeFacts(
   list: EtchingList,
   plan: LevelPlan,
   [rows, from]: readonly [rows: string, from: TableWith<'ordinal'>],
-  { limits, total }: EtchingForm,
-  open: OpenLevel<EtchingList>,
+  { limits, open, etchings }: EtchingForm,
   store: Store,
 ): Promise<DocumentLevel | undefined> {
   const text = `${documentStart(padded('ordinal'))} || ${valueText('facts')} AS text`;
   const sorted = {
     rows: `SELECT ordinal, ${text} FROM (${rows})`,
     most: `(SELECT count(*) FROM ${from})`,
-    bound: total,
+    bound: etchings.total,
     rowBytes: ROW_BYTES,
     key: 'ordinal',
     within: 'ordinal',
@@ -64,36 +55,35 @@ async function writeFacts(
   return to.finish(plan);
 }
 
-/** Writes the levels of etchings and of names (allRuneNames.ts) that changed since the last build (`old`). Returns all levels. */
+/** Writes the levels of etchings and of names (allRuneNames.ts) that changed since the last build. Returns all levels. */
 export async function writeEtchings(
   plans: readonly LevelPlan[],
-  old: EtchingTables | undefined,
   form: EtchingForm,
-  open: OpenLevel<EtchingList>,
   store: Store,
 ): Promise<Pick<EtchingTables, 'levels' | 'runes'>> {
-  const levels = await makeLevels(plans, old?.levels ?? [], async (plan) => {
+  const old = form.old?.root.lists?.etchings;
+  const levels = await makeLevels(plans, old?.levels, async (plan) => {
     const changed = await store.table('changed_etchings', columns('ordinal BIGINT, id VARCHAR'), changedIn(plan, form));
     const rows = factsOf(`${changed}`, plan.last, form);
-    const level = await writeFacts('etchings.levels', plan, [rows, changed], form, open, store);
+    const level = await writeFacts('etchings.levels', plan, [rows, changed], form, store);
     await store.run(`DROP TABLE ${changed}`);
     return level;
   });
-  const runes = await makeLevels(plans, old?.runes ?? [], (plan) => {
+  const runes = await makeLevels(plans, old?.runes, (plan) => {
     const names = 'id, number, spaced_name, divisibility, symbol';
     const rows = `SELECT ordinal, CASE WHEN name = replace(spaced_name, '•', '') THEN json_array(${names}) ELSE json_array(${names}, name) END AS facts
-      FROM ${form.etchings} AS e JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${form.state.runes}) USING (id)
+      FROM ${form.etchings.table} AS e JOIN (SELECT id, number, name, spaced_name, divisibility, symbol FROM ${form.state.runes}) USING (id)
       WHERE e.block_height BETWEEN ${plan.first} AND ${plan.last}`;
-    return writeFacts('etchings.runes', plan, [rows, form.etchings], form, open, store);
+    return writeFacts('etchings.runes', plan, [rows, form.etchings.table], form, store);
   });
   return { levels, runes };
 }
 
 /** Returns SQL that selects the etchings that changed in a range of heights: new etchings, and changed supplies. */
-function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
+function changedIn({ first, last }: LevelPlan, { etchings: { table, hasCounts }, state }: EtchingForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS}`;
-  return `SELECT ordinal, id FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
+  return `SELECT ordinal, id FROM ${table} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
 }
 
 const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as const;
@@ -105,7 +95,7 @@ const sumDigits = (name: 'minted' | 'burned'): string => {
 };
 
 /** Returns SQL that selects the facts (`parseFacts` in lists/etchings.ts) of the etchings `changed` after block `tip`. */
-function factsOf(changed: string, tip: number, { state, hasCounts }: EtchingForm): string {
+function factsOf(changed: string, tip: number, { state, etchings: { hasCounts } }: EtchingForm): string {
   // Subtracts the counts of the blocks above `tip` from the counts of all blocks. This is fast for the newest levels,
   // because few blocks are above their ends.
   const isIn = `${hasCounts} AND rune_id IN (SELECT id FROM ${changed})`;

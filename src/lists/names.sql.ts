@@ -3,12 +3,10 @@ import { joinedBlobs } from '../duckdb/columns.ts';
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import type { Store } from '../duckdb/store.ts';
 import type { LevelPlan } from '../engine/archive/listedRecords.ts';
-import { makeLevels, type OpenLevel } from '../engine/archive/makeLevels.ts';
+import { type LevelForm, makeLevels } from '../engine/archive/makeLevels.ts';
 import { PagedLists } from '../engine/archive/pagedLists.ts';
-import type { EtchingTable } from '../engine/state/knownEtchings.ts';
-import type { StateTables } from '../engine/state/state.ts';
-import type { DocumentLevel, LevelRange } from '../format/levels.ts';
-import type { WorkLimits } from '../limits.ts';
+import type { Etchings } from '../engine/state/knownEtchings.ts';
+import type { LevelRange } from '../format/levels.ts';
 import { yieldNow } from '../yieldNow.ts';
 
 const numberIn = (id: string, part: 1 | 2): string => `try_cast(split_part(${id}, ':', ${part}) AS BIGINT)`;
@@ -20,30 +18,21 @@ const numberIn = (id: string, part: 1 | 2): string => `try_cast(split_part(${id}
 export const isRuneId = (id: string): string =>
   `coalesce(regexp_full_match(${id}, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${numberIn(id, 1)} < ${2 ** 24} AND ${numberIn(id, 2)} < ${2 ** 32}, false)`;
 
-type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
-
-interface NameForm {
+interface NameForm extends LevelForm<'names'> {
   /** Undefined in a mirror without etchings. */
-  readonly etchings: EtchingTable | undefined;
-  /** Number of etchings. */
-  readonly total: number | undefined;
-  readonly state: RuneTables;
-  readonly open: OpenLevel<'names'>;
-  /** Maximum number of entries in a document. */
-  readonly page: number;
-  readonly limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>;
+  readonly etchings: Etchings | undefined;
 }
 
-/** Writes the levels that changed since the last build, which had the levels `old`. Returns all levels. */
-export const writeNames = (plans: readonly LevelPlan[], old: readonly DocumentLevel[], form: NameForm, store: Store) =>
-  makeLevels(plans, old, async (plan) => {
+/** Writes the levels that changed since the last build. Returns all levels. */
+export const writeNames = (plans: readonly LevelPlan[], form: NameForm, store: Store) =>
+  makeLevels(plans, form.old?.root.lists?.names, async (plan) => {
     // Omits names that no valid request contains.
     const rows = `SELECT rune_name, concat('[', ordinal, ',', to_json(id), ']') AS rune
-      FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, id, ordinal FROM (${runesOf(plan, form.etchings, form.state)}))
+      FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, id, ordinal FROM (${runesOf(plan, form)}))
       WHERE regexp_full_match(rune_name, '[0-9]+(:[0-9]+)?|[A-Z]+')`;
-    const bound = form.total === undefined ? undefined : 3 * form.total;
+    const bound = form.etchings && 3 * form.etchings.total;
     const to = form.open('names', plan);
-    const lists = new PagedLists(to, form.page);
+    const lists = new PagedLists(to, form.limits.listPage);
     let last = '';
     for await (const chunk of sortedRows(
       { rows, bound, key: 'rune_name', within: 'rune', select: 'rune_name, rune' },
@@ -68,9 +57,9 @@ function textsIn(chunk: Parameters<typeof joinedBlobs>[0], column: number): stri
 }
 
 /** Returns SQL that selects the runes of a level: `id`, `number`, `name`, `ordinal`. */
-function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined, state: RuneTables): string {
+function runesOf({ first, last }: LevelRange, { etchings, state }: NameForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   return etchings === undefined
     ? `SELECT DISTINCT rune_id AS id, number, name, 0 AS ordinal FROM ${state.blockRunes} WHERE ${isIn}`
-    : `SELECT id, number, name, ordinal FROM (FROM ${etchings} WHERE ${isIn}) JOIN (SELECT id, number, name FROM ${state.runes}) USING (id)`;
+    : `SELECT id, number, name, ordinal FROM (FROM ${etchings.table} WHERE ${isIn}) JOIN (SELECT id, number, name FROM ${state.runes}) USING (id)`;
 }

@@ -30,7 +30,6 @@ const KINDS = ['outputs', 'addresses', 'starts'] as const;
 type OutputKind = (typeof KINDS)[number];
 
 interface OutputForm extends LevelForm<`outputs.${OutputKind}`> {
-  readonly state: StateTables;
   /** The blocks of all levels that are not kept. */
   readonly read: BlockInput;
 }

@@ -6,13 +6,14 @@ import type { Store } from '../../duckdb/store.ts';
 import { columns, type Table } from '../../duckdb/table.ts';
 import { ID_PAGE, KEY_DIGITS, parseIds } from '../../format/ids.ts';
 import { type DocumentLevel, type LevelRange, levelRanges } from '../../format/levels.ts';
+import { lengthIn } from '../../format/pagedList.ts';
 import { countCrossing } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { type ArchiveSources, filledLevels, hasAny } from './listedRecords.ts';
 import type { OpenLevel } from './makeLevels.ts';
-import { HEX_END, PagedLists, storedLists } from './pagedLists.ts';
+import { HEX_END, PagedLists } from './pagedLists.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
-import type { StoredArchive } from './storedArchive.ts';
+import { documentsOf, type StoredArchive } from './storedArchive.ts';
 
 /** Writes the levels that changed since the last build. Returns all levels, the lowest first. */
 export async function writeIds(
@@ -83,7 +84,9 @@ function idRows(range: LevelRange, { transactions, written }: ArchiveSources['ch
 
 /** Yields the entries of levels of the last build for whose heights `isKept` returns true. */
 function* idsOf(old: StoredArchive, levels: readonly DocumentLevel[], isKept: (height: number) => boolean): Generator<number[]> {
+  // The head of a list with pages has only their number of entries.
   for (const level of levels)
-    for (const { key, values } of storedLists(old, level, ID_PAGE))
-      for (const { height, first, count } of parseIds(values)) if (isKept(height)) yield [Number.parseInt(key, 16), height, first, count];
+    for (const { key, values } of documentsOf(old, level))
+      for (const { height, first, count } of lengthIn(values) === undefined ? parseIds(values) : [])
+        if (isKept(height)) yield [Number.parseInt(key.slice(0, KEY_DIGITS), 16), height, first, count];
 }

@@ -29,8 +29,7 @@ const PAGES = columns('block_height BIGINT, page BIGINT, page_position BIGINT, p
 
 export type PlacedPages = Table<typeof PAGES>;
 
-/** Pages with their offsets among the pages of their blocks. */
-const PAGES_OF_BLOCKS = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
+const PAGES_OF_BLOCKS = columns('block_height BIGINT, page BIGINT, page_bytes BIGINT');
 
 export interface LevelPlan extends LevelRange {
   /** True when the last build has this level, and the level did not change. */
@@ -157,8 +156,8 @@ export async function placePages(
   const pages = await store.table(
     'placed_pages',
     PAGES,
-    `SELECT block_height, page, (start + page_offset)::BIGINT AS page_position, page_bytes FROM ${ofBlocks} JOIN
-       (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${state.blocks}) USING (block_height)`,
+    `SELECT block_height, page, (start + sum(page_bytes) OVER (PARTITION BY block_height ORDER BY page) - page_bytes)::BIGINT AS page_position,
+       page_bytes FROM ${ofBlocks} JOIN (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${state.blocks}) USING (block_height)`,
   );
   await store.run(`DROP TABLE ${ofBlocks}`);
   return pages;
@@ -169,20 +168,16 @@ async function* placesOf(
   heights: ReadonlySet<number>,
   { spooled }: ArchivedBlocks,
   old: StoredArchive | undefined,
-): AsyncGenerator<readonly [height: number, page: number, offset: number, bytes: number]> {
-  for (const [height, { pages }] of spooled) if (heights.has(height)) yield* placed(height, 0, 0, pages);
+): AsyncGenerator<readonly [height: number, page: number, bytes: number]> {
+  for (const [height, { pages }] of spooled) if (heights.has(height)) for (const [i, bytes] of pages.entries()) yield [height, i, bytes];
   const others = new Set([...heights].filter((height) => !spooled.has(height)));
   const found = new Set<number>();
-  let below = 0;
   const archive = others.size === 0 ? undefined : await old?.parts();
   for (const segment of archive?.root.segments ?? []) {
     if (!hasHeight(others, segment)) continue;
     for (const { height, page = 0, pages } of (await archive?.directory(segment))?.values() ?? []) {
       if (!others.has(height)) continue;
-      // The pages of a long block are in several consecutive segments.
-      if (page === 0) below = 0;
-      yield* placed(height, page, below, pages);
-      below += pages.reduce((sum, bytes) => sum + bytes, 0);
+      for (const [i, bytes] of pages.entries()) yield [height, page + i, bytes];
       found.add(height);
     }
   }
@@ -193,13 +188,4 @@ async function* placesOf(
 function hasHeight(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
   for (let height = first; height <= last; height += 1) if (heights.has(height)) return true;
   return false;
-}
-
-/** Yields the rows of consecutive pages. The first page has the index `first` and begins at `begin` in the block. */
-function* placed(height: number, first: number, begin: number, lengths: readonly number[]) {
-  let offset = begin;
-  for (const [i, bytes] of lengths.entries()) {
-    yield [height, first + i, offset, bytes] as const;
-    offset += bytes;
-  }
 }

@@ -2,6 +2,7 @@
 import { type Chunks, joinedBlobs } from '../../duckdb/columns.ts';
 import type { LevelRange } from '../../format/levels.ts';
 import type { Limits } from '../../limits.ts';
+import type { StateTables } from '../state/state.ts';
 import { DocumentWriter } from './documentWriter.ts';
 import { type LevelPlan, lastLevel } from './listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './segmentWriter.ts';
@@ -31,9 +32,12 @@ export function levelWriters({ objectSize, limits }: Pick<ArchivedBlocks, 'objec
   };
 }
 
+/** What all lists are made from. */
 export interface LevelForm<Name extends ListName> {
+  /** The archive of the last build. */
   readonly old: StoredArchive | undefined;
   readonly open: OpenLevel<Name>;
+  readonly state: StateTables;
   readonly limits: Limits;
   readonly scratch: string;
 }
@@ -44,7 +48,7 @@ export interface LevelForm<Name extends ListName> {
  */
 export async function makeLevels<Level extends LevelRange>(
   plans: readonly LevelPlan[],
-  before: readonly Level[],
+  before: readonly Level[] | undefined,
   make: (plan: LevelPlan) => Promise<Level | undefined>,
 ): Promise<Level[]> {
   const levels: Level[] = [];

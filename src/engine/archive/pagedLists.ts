@@ -1,15 +1,12 @@
 /** Writes lists in documents (format/pagedList.ts) as a stream: a list may have any number of entries. */
 import { pageKey } from '../../format/documentKeys.ts';
-import type { DocumentLevel } from '../../format/levels.ts';
-import { headKey, keyOfHead, lengthIn } from '../../format/pagedList.ts';
+import { headKey } from '../../format/pagedList.ts';
 import type { DocumentWriter } from './documentWriter.ts';
-import { ChangedArchiveError, documentsOf, type StoredArchive, type StoredDocument } from './storedArchive.ts';
 
 const [TAB, LINE_FEED, POINT, ZERO, SMALL_A] = [9, 10, 46, 48, 97];
 
 /** What follows the key of a list in the key of its head. */
-const HEAD_END = headKey('');
-const HEAD = Buffer.from(HEAD_END);
+const HEAD = Buffer.from(headKey(''));
 
 /** Number of hex digits for each number of a key, and the end of these numbers. */
 const HEX_DIGITS = 6;
@@ -163,27 +160,4 @@ export class PagedLists {
   #flush(end: number): void {
     if (end > 0) this.to.addLines(Buffer.from(this.#bytes.subarray(0, end)));
   }
-}
-
-/**
- * Yields the lists of a level of the last build, by ascending key, each with all its entries. `page` is the maximum
- * number of entries in a document. Throws a ChangedArchiveError for damage.
- */
-export function* storedLists(old: Pick<StoredArchive, 'read'>, level: DocumentLevel, page: number): Generator<StoredDocument> {
-  let [entries, pages]: [string[], number] = [[], 0];
-  const check = (key: string, isRight: boolean) => {
-    if (!isRight) throw new ChangedArchiveError(`the archive's list ${key} is damaged`);
-  };
-  for (const { key, values } of documentsOf(old, level)) {
-    if (!key.endsWith(HEAD_END)) {
-      check(key, values.length <= page && key.endsWith(pageKey('', pages)) && entries.length === pages * page);
-      for (const value of values) entries.push(value);
-      pages += 1;
-    } else {
-      check(key, pages === 0 ? values.length <= page : lengthIn(values) === entries.length);
-      yield { key: keyOfHead(key), values: pages === 0 ? values : entries };
-      [entries, pages] = [[], 0];
-    }
-  }
-  if (pages > 0) throw new ChangedArchiveError('the archive has a list without an end');
 }

@@ -95,11 +95,16 @@ const gathered = new RecordBytes(0, 0);
 /** Copies the records of one operation of a block into one buffer. The next call overwrites the result. */
 function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
   gathered.clear();
+  const { offsets, bytes } = batch;
+  const records: Parameters<RecordBytes['add']>[0] = {
+    offsets,
+    copyTo: (target, at, from, to) => target.set(bytes.subarray(offsets[from], offsets[to]), at),
+  };
   const end = block.first + block.records;
   for (let i = block.first; i < end; ) {
     let last = i;
     while (last < end && batch.operations[last] === code) last += 1;
-    if (last > i) gathered.addFrom(batch, i, last);
+    if (last > i) gathered.add(records, i, last);
     i = last + 1;
   }
   return gathered;

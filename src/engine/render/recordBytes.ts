@@ -27,27 +27,14 @@ export class RecordBytes implements RecordSlices {
     return this.offsets[this.count] ?? 0;
   }
 
-  /** Adds rows `from` to `to - 1`, which already end with a comma. */
-  addAll(records: Blobs, from: number, to: number): void {
+  /** Adds records `from` to `to - 1`, which already end with a comma. */
+  add(records: Pick<Blobs, 'copyTo'> & { readonly offsets: ArrayLike<number> }, from: number, to: number): void {
     const shift = this.length - (records.offsets[from] ?? 0);
     this.#makeRoom(to - from, shift + (records.offsets[to] ?? 0));
     records.copyTo(this.bytes, this.length, from, to);
     for (let row = from; row < to; row += 1) {
       this.count += 1;
       this.offsets[this.count] = shift + (records.offsets[row + 1] ?? 0);
-    }
-  }
-
-  /** Adds records `from` to `to - 1` of other slices. */
-  addFrom(records: RecordSlices, from: number, to: number): void {
-    const start = records.offsets[from] ?? 0;
-    const shift = this.length - start;
-    const end = records.offsets[to] ?? 0;
-    this.#makeRoom(to - from, shift + end);
-    this.bytes.set(records.bytes.subarray(start, end), this.length);
-    for (let i = from; i < to; i += 1) {
-      this.count += 1;
-      this.offsets[this.count] = shift + (records.offsets[i + 1] ?? 0);
     }
   }
 

@@ -65,10 +65,8 @@ const USUAL_RECORD_BYTES = 560;
 export class BlockCutter {
   /** Maximum number of records in a batch. It may exceed `batchRecords`, because a batch has only complete blocks. */
   readonly #room: number;
-  /** Index of the current block in `expected`, and number of its records that have arrived. */
+  /** Index of the current block in `expected`. */
   #at = 0;
-  #arrived = 0;
-  #lastTx = Number.NaN;
   #open: OpenBatch;
 
   /** `batchRecords` is the minimum number of records in a batch, except the last. Takes buffers from `spare`. */
@@ -89,15 +87,14 @@ export class BlockCutter {
     for (let row = 0; row < count; ) {
       const block = this.expected[this.#at];
       if (block === undefined || heights[row] !== block.height) this.#fail(heights[row]);
-      const most = Math.min(count, row + block.records - this.#arrived);
+      const most = Math.min(count, row + block.records - this.#open.arrived);
       let end = row + 1;
       while (end < most && heights[end] === block.height) end += 1;
-      this.#addRows(arrivals, row, end);
-      this.#arrived += end - row;
+      this.#open.add(arrivals, row, end);
       row = end;
-      if (this.#arrived < block.records) continue;
+      if (this.#open.arrived < block.records) continue;
       this.#open.end(block);
-      [this.#at, this.#arrived, this.#lastTx] = [this.#at + 1, 0, Number.NaN];
+      this.#at += 1;
       if (this.#open.count >= this.batchRecords || this.#at === this.expected.length) {
         yield this.#open.batch();
         this.#open = new OpenBatch(this.#at < this.expected.length ? this.#room : 0, this.spare.pop());
@@ -108,16 +105,6 @@ export class BlockCutter {
   /** Must be called after the last record. Throws if a block has fewer records than expected. */
   finish(): void {
     if (this.#at < this.expected.length) this.#fail(undefined);
-  }
-
-  #addRows(arrivals: Arrivals, from: number, to: number): void {
-    for (let row = from; row < to; row += 1) {
-      const txIndex = arrivals.txIndexes[row] ?? 0;
-      if (txIndex !== this.#lastTx) this.#open.beginTransaction(arrivals.txIds, row);
-      this.#lastTx = txIndex;
-      this.#open.countRecord();
-    }
-    this.#open.addRows(arrivals, from, to);
   }
 
   /** Throws, because the block of a record is not the current one. The record is missing at the end. */
@@ -141,6 +128,8 @@ class OpenBatch {
   /** Index of the first record and of the first transaction of the block that is not complete. */
   #first = 0;
   #firstTx = 0;
+  /** Index in its block of the last transaction of this block. */
+  #lastTx = Number.NaN;
 
   constructor(
     private readonly room: number,
@@ -154,8 +143,13 @@ class OpenBatch {
     return this.#json.count;
   }
 
+  /** Number of records of the block that is not complete. */
+  get arrived(): number {
+    return this.count - this.#first;
+  }
+
   /** Begins a transaction, whose id is in row `row` of `txIds`. */
-  beginTransaction(txIds: Blobs | undefined, row: number): void {
+  #beginTransaction(txIds: Blobs | undefined, row: number): void {
     this.#txRecords.push(0);
     if (txIds === undefined) return;
     const end = this.#txRecords.length * TX_ID_LENGTH;
@@ -164,23 +158,25 @@ class OpenBatch {
     txIds.copyTo(this.#txIds, end - TX_ID_LENGTH, row, row + 1);
   }
 
-  /** Counts a record of the last transaction. */
-  countRecord(): void {
-    this.#txRecords[this.#txRecords.length - 1] = (this.#txRecords.at(-1) ?? 0) + 1;
-  }
-
-  addRows({ operations, json, contractJson }: Arrivals, from: number, to: number): void {
+  /** Adds rows of the block that is not complete. */
+  add({ txIndexes, txIds, operations, json, contractJson }: Arrivals, from: number, to: number): void {
+    for (let row = from; row < to; row += 1) {
+      const txIndex = txIndexes[row] ?? 0;
+      if (txIndex !== this.#lastTx) this.#beginTransaction(txIds, row);
+      this.#lastTx = txIndex;
+      this.#txRecords[this.#txRecords.length - 1] = (this.#txRecords.at(-1) ?? 0) + 1;
+    }
     this.#operations.set(operations.subarray(from, to), this.count);
-    this.#json.addAll(json, from, to);
+    this.#json.add(json, from, to);
     if (contractJson === undefined) return;
     this.#contract ??= new RecordBytes(this.room, this.#json.bytes.length);
-    this.#contract.addAll(contractJson, from, to);
+    this.#contract.add(contractJson, from, to);
   }
 
   /** Ends a block, all of whose records were added. */
   end(block: ExpectedBlock): void {
     const [first, firstTx] = [this.#first, this.#firstTx];
-    [this.#first, this.#firstTx] = [this.count, this.#txRecords.length];
+    [this.#first, this.#firstTx, this.#lastTx] = [this.count, this.#txRecords.length, Number.NaN];
     const operations = OPERATIONS.map(() => 0);
     for (const code of this.#operations.subarray(first, this.count)) operations[code] = (operations[code] ?? 0) + 1;
     const digest = blockDigest(sliceRecords(this.#contract ?? this.#json, first, this.count));
