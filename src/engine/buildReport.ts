@@ -46,9 +46,7 @@ export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock
   log.summary([
     ['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`],
     ['dialect', dialectName(manifest.dialect)],
-    ...leftOutRows(manifest),
-    ...unbalancedRows(manifest),
-    ...sourceRows(manifest),
+    ...noteRows(manifest),
   ]);
   return result;
 }
@@ -75,9 +73,7 @@ function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): Summa
     ['dialect', dialectName(manifest.dialect)],
     [manifest.archive === undefined && manifest.list_root === undefined ? 'pages' : 'files', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
-    ...leftOutRows(manifest),
-    ...unbalancedRows(manifest),
-    ...sourceRows(manifest),
+    ...noteRows(manifest),
   ];
   if (dryRun) return rows('', '');
   return [
@@ -91,23 +87,22 @@ function contentRows({ dryRun, site }: BuildOptions, result: BuildResult): Summa
   ];
 }
 
-function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
-  if (leftOut === undefined) return [];
-  return [['left out', `${count(leftOut.rows, 'ledger row')} whose rune is not in the runes table: ${runesText(leftOut)}`]];
-}
-
-function unbalancedRows({ lists }: Manifest): SummaryRow[] {
+function noteRows({ left_out: leftOut, lists, sources }: Manifest): SummaryRow[] {
+  const rows: SummaryRow[] = [];
+  if (leftOut !== undefined)
+    rows.push(['left out', `${count(leftOut.rows, 'ledger row')} whose rune is not in the runes table: ${runesText(leftOut)}`]);
   const unbalanced = lists?.balances?.unbalanced;
-  if (unbalanced === undefined) return [];
-  const runes = count(unbalanced.runes.length + unbalanced.more_runes, 'rune');
-  return [['unbalanced', `${runes} with a balance below zero, which is left out: ${runesText(unbalanced)}`]];
+  if (unbalanced !== undefined) {
+    const runes = count(unbalanced.runes.length + unbalanced.more_runes, 'rune');
+    rows.push(['unbalanced', `${runes} with a balance below zero, which is left out: ${runesText(unbalanced)}`]);
+  }
+  if (sources !== undefined) rows.push(['source', describeSources(sources)]);
+  return rows;
 }
 
 function runesText({ runes, more_runes: more }: { readonly runes: readonly string[]; readonly more_runes: number }): string {
   return `${printable(runes.join(', '))}${more === 0 ? '' : ` and ${more.toLocaleString('en-US')} more`}`;
 }
-
-const sourceRows = ({ sources }: Manifest): SummaryRow[] => (sources === undefined ? [] : [['source', describeSources(sources)]]);
 
 const coverage = ({ transactions, blocks }: Manifest): string => `${count(transactions, 'transaction')} and ${count(blocks, 'block')}`;
 

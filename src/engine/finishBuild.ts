@@ -68,19 +68,16 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
 export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, progress, log } = build;
   const { out, site, siteUrl } = options;
-  const sink = new DiskSink(out);
-  progress.watch('finish', () => (sink.files === 0 ? 'updating the state' : { done: sink.files, what: 'other files' }));
+  // The manifest counts the files of the archive. `othersWritten` does not.
+  const [sink, archived] = [new DiskSink(out), new DiskSink(out)];
+  progress.watch('finish', () => (sink.files === 0 ? 'updating the state' : { done: sink.files + archived.files, what: 'other files' }));
   return explainFiles(async () => {
     const updated = await updateState(build, loaded, rendered);
     const { blocks, etchings } = updated;
     const { outdated, why: whyNoRows } = await writeDataFiles(build, loaded, blocks, sink);
     const outdatedChanges = await changesOf(build, loaded, sink);
     const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-    // Counts the written files of the archive separately, because `othersWritten` does not include them. The manifest
-    // counts them.
-    const othersBefore = sink.files - sink.kept;
-    const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));
-    const archiveWritten = sink.files - sink.kept - othersBefore;
+    const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => archived.file(path, content));
     const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
     const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
     const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
@@ -109,11 +106,10 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     finishOutput(out);
 
     const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
-    const written = pages + archiveWritten;
     return {
       manifest,
-      kept: manifest.files - written,
-      othersWritten: sink.files - sink.kept - archiveWritten,
+      kept: manifest.files - pages - (archived.files - archived.kept),
+      othersWritten: sink.files - sink.kept,
       removed,
       blocks: blocks.counts,
       whyNoRows,

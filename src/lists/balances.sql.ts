@@ -14,10 +14,11 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import { columns } from '../duckdb/table.ts';
 import { type BlockInput, type LevelPlan, lastLevel } from '../engine/archive/listedRecords.ts';
 import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueText, writeTexts } from '../engine/archive/makeLevels.ts';
-import { ChangedArchiveError, type StoredArchive, type StoredDocument } from '../engine/archive/storedArchive.ts';
+import type { StoredDocument } from '../engine/archive/storedArchive.ts';
 import type { EtchingTable } from '../engine/state/knownEtchings.ts';
+import { ArchiveError } from '../format/archiveError.ts';
 import { pageKey } from '../format/documentKeys.ts';
-import { type DocumentFile, type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
+import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { groupBy } from '../groupBy.ts';
 import { countCrossing } from '../limits.ts';
@@ -168,7 +169,6 @@ class BalanceRows {
     const below = this.#pairs.map((pairs) => `FROM ${pairs}`);
     // The balances before a level of the last build that began at the same block hold if no level below changed.
     const replaced = below.length > 0 ? undefined : lastLevel(range, this.form.old?.root.lists?.balances?.addresses);
-    const isUnchanged = replaced !== undefined && areUnchanged(replaced.files, this.form.old);
     const pairs = await GrowingTable.create('level_pairs', PAIRS, this.store);
     this.#pairs.push(pairs);
     const changes = {
@@ -179,7 +179,7 @@ class BalanceRows {
     };
     const addresses = this.form.open('balances.addresses', range);
     for await (const part of rowParts(changes, limits, this.store)) {
-      const long = await this.#changePairs(part, below, isUnchanged ? replaced : undefined);
+      const long = await this.#changePairs(part, below, replaced);
       await pairs.add('FROM changed_pairs');
       await this.#writeDocuments(addresses, 'key', long, 'FROM changed_pairs', below);
     }
@@ -235,7 +235,11 @@ class BalanceRows {
   async #changePairs(changes: string, lower: readonly string[], replaced: DocumentLevel | undefined): Promise<number> {
     const level = this.#level;
     await this.store.run(`CREATE OR REPLACE TEMP TABLE part_changes AS ${summedChanges(changes, 'key, ordinal')}`);
-    const below = await this.#entriesOf(this.#changedBelow(replaced));
+    // The files of a level that is written again are worth nothing else, so their damage must not cost a full build.
+    const below = await this.#entriesOf(this.#changedBelow(replaced)).catch((error: unknown) => {
+      if (!(error instanceof ArchiveError)) throw error;
+      return this.#entriesOf(this.#changedBelow(undefined));
+    });
     await this.store.run(`CREATE OR REPLACE TEMP TABLE pairs_below AS ${below.rows}`);
     rmSync(below.file);
     const known = `FROM (${[...lower, 'FROM pairs_below'].join(' UNION ALL ')}) SEMI JOIN part_changes USING (key, ordinal)`;
@@ -476,20 +480,6 @@ function listIn(
   const [first = '', ...entries] = values;
   if (kind === 'holders') return { total: parseHoldersHead(first).total ?? undefined, entries };
   return first.startsWith('[') ? { entries: values } : { total: Number(first), entries };
-}
-
-/**
- * True if the files have the content that the last build wrote. The files of a level that is written again are worth
- * nothing else, so their damage must neither spread nor cost a full build.
- */
-function areUnchanged(files: readonly DocumentFile[], old: StoredArchive | undefined): boolean {
-  try {
-    for (const { file } of files) old?.read(file);
-    return true;
-  } catch (error) {
-    if (error instanceof ChangedArchiveError) return false;
-    throw error;
-  }
 }
 
 /** Returns the part of an address's entry that is loaded, with the balance before the level in place of that after it. */

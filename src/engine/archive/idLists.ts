@@ -10,7 +10,7 @@ import { lengthIn } from '../../format/pagedList.ts';
 import { countCrossing } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { type ArchiveSources, filledLevels, hasAny } from './listedRecords.ts';
-import type { OpenLevel } from './makeLevels.ts';
+import { makeLevels, type OpenLevel } from './makeLevels.ts';
 import { HEX_END, PagedLists } from './pagedLists.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
 import { documentsOf, type StoredArchive } from './storedArchive.ts';
@@ -26,13 +26,9 @@ export async function writeIds(
   const before = old?.root.ids ?? [];
   const ranges = levelRanges(tip, limits.tableLevels);
   if (ranges.length > limits.tableLevels.steps.length) countCrossing('tableLevels');
-  const levels: DocumentLevel[] = [];
-  for (const range of await filledLevels(ranges, state, store)) {
-    const same = before.find(({ first, last }) => first === range.first && last === range.last);
-    if (same !== undefined && !hasAny(replaced, range)) {
-      levels.push(same);
-      continue;
-    }
+  const isSame = (range: LevelRange) => before.some(({ first, last }) => first === range.first && last === range.last);
+  const plans = ranges.map((range) => ({ ...range, isKept: isSame(range) && !hasAny(replaced, range) }));
+  return makeLevels(await filledLevels(plans, state, store), before, async (range) => {
     const isKept = (height: number) => height >= range.first && height <= range.last && !replaced.has(height);
     const overlapping = before.filter(({ first, last }) => first <= range.last && last >= range.first);
     const kept = await store.append('kept_ids', IDS, old === undefined ? [] : idsOf(old, overlapping, isKept));
@@ -53,10 +49,8 @@ export async function writeIds(
     }
     lists.finish();
     await store.run(`DROP TABLE ${kept}`);
-    const level = await writer.finish(range);
-    if (level !== undefined) levels.push(level);
-  }
-  return levels;
+    return writer.finish(range);
+  });
 }
 
 const NONE = new Float64Array();

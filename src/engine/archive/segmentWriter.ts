@@ -82,17 +82,17 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
   if (old === undefined) return [];
   const heights = [...replaced].sort((a, b) => a - b);
   const pieces: Source[] = [];
-  const parts = new Map<number, Segment[]>();
+  const parts = new Map<number, [Segment, ...Segment[]]>();
   for (const segment of old.root.segments) {
     const { first, last, part } = segment;
     await yieldNow();
     const ofBlock = parts.get(first);
     if (part !== undefined && ofBlock !== undefined) ofBlock.push(segment);
     else if (part !== undefined) parts.set(first, [segment]);
-    else if (last <= tip && !hasBetween(heights, first, last)) pieces.push(wholeSegment(segment, old));
+    else if (last <= tip && !hasBetween(heights, first, last)) pieces.push(wholeSegments([segment], old));
     else for (const piece of blocksOf(segment, replaced, old)) pieces.push(piece);
   }
-  for (const [height, segments] of parts) if (!replaced.has(height)) pieces.push(splitBlock(height, segments));
+  for (const [height, segments] of parts) if (!replaced.has(height)) pieces.push(wholeSegments(segments, old));
   return pieces;
 }
 
@@ -100,12 +100,18 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
 const hasBetween = (heights: readonly number[], first: number, last: number): boolean =>
   (heights[countBefore(heights.length, (i) => (heights[i] ?? 0) < first)] ?? Number.POSITIVE_INFINITY) <= last;
 
-const wholeSegment = (segment: Segment, old: StoredArchive): Source => ({
-  first: segment.first,
-  last: segment.last,
-  bytes: segment.bytes - segment.directory,
-  kept: [segment],
+/**
+ * Returns the piece of a complete segment, or of the segments of an unchanged block that fills several. These segments have no
+ * other blocks, so a build keeps the files without reading them.
+ */
+const wholeSegments = (segments: readonly [Segment, ...Segment[]], old: StoredArchive): Source => ({
+  first: segments[0].first,
+  last: segments[0].last,
+  bytes: segments.reduce((sum, { bytes, directory }) => sum + bytes - directory, 0),
+  kept: segments,
   read: () => {
+    const [segment] = segments;
+    if (segments.length > 1) throw new Error(`block ${segment.first} is larger than a segment, so it cannot be joined with others`);
     const { pages, blocks } = old.segment(segment);
     return { pages, entries: [...blocks.values()].map(renderEntry) };
   },
@@ -122,20 +128,6 @@ function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredA
     yield { first: block.height, last: block.height, bytes, read };
   }
 }
-
-/**
- * Returns the piece of an unchanged block whose pages fill several segments. These segments have no other blocks, so a
- * build keeps the files without reading them.
- */
-const splitBlock = (height: number, segments: readonly Segment[]): Source => ({
-  first: height,
-  last: height,
-  bytes: segments.reduce((sum, { bytes, directory }) => sum + bytes - directory, 0),
-  kept: segments,
-  read: () => {
-    throw new Error(`block ${height} is larger than a segment, so it cannot be joined with others`);
-  },
-});
 
 /** Writes a segment: its pages, and a directory with the lines `entries`. */
 function writeSegment(

@@ -18,13 +18,12 @@ export class DiskSink implements FileSink {
   /** Number of files that already had the same bytes and were not touched. */
   kept = 0;
   readonly #folders = new Set<string>();
-  #folder = '.';
   readonly #page = new PageBuffer();
 
   constructor(private readonly root: string) {}
 
   page(path: string, head: string, records: Uint8Array): void {
-    this.#count(this.#put(path, this.#page.join(head, records), true));
+    this.#count(this.#place(path, true, withBytes(this.#page.join(head, records))));
   }
 
   /**
@@ -32,7 +31,25 @@ export class DiskSink implements FileSink {
    * place, because readers could not detect a partial file.
    */
   file(path: string, bytes: Uint8Array): void {
-    this.#count(this.#put(path, bytes, false));
+    this.#count(this.#place(path, false, withBytes(bytes)));
+  }
+
+  /** Makes `path` a hard link of `target`, or else a copy. */
+  link(path: string, target: string): void {
+    this.#count(this.#place(path, true, linkedTo(`${this.root}/${target}`)));
+  }
+
+  /** Makes `path` a hard link of the file `from` outside of the folder, or else a copy. Does not change the counts. */
+  linkFrom(path: string, from: string): void {
+    this.#place(path, false, linkedTo(from));
+  }
+
+  /**
+   * Moves the finished file `from` to `path`. If `path` already has the same bytes, deletes `from` instead. Does not
+   * change `files` and `kept`.
+   */
+  take(path: string, from: string): void {
+    if (!this.#place(path, false, { ...linkedTo(from), make: (target) => moveFile(from, target) })) rmSync(from);
   }
 
   #count(isWritten: boolean): void {
@@ -41,81 +58,51 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Moves the finished file `from` to `path`. If `path` already has the same bytes, deletes `from` instead. Does not
-   * change `files` and `kept`.
-   */
-  take(path: string, from: string): void {
-    const isPlaced = this.#place(
-      path,
-      false,
-      (target) => isSameFile(from, target),
-      (target) => moveFile(from, target),
-    );
-    if (!isPlaced) rmSync(from);
-  }
-
-  /** Makes `path` a hard link of the file `from` outside of the folder, or else a copy. Does not change the counts. */
-  linkFrom(path: string, from: string): void {
-    this.#link(path, from, false);
-  }
-
-  /** Makes `path` a hard link of `target`, or else a copy. */
-  link(path: string, target: string): void {
-    this.#count(this.#link(path, `${this.root}/${target}`, true));
-  }
-
-  #link(path: string, from: string, isPage: boolean): boolean {
-    return this.#place(
-      path,
-      isPage,
-      (to) => isSameFile(from, to),
-      (to) => linkOrCopy(from, to),
-    );
-  }
-
-  /** Writes a file. Returns false if it already has these bytes. */
-  #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
-    return this.#place(
-      path,
-      isPage,
-      (target) => hasBytes(target, bytes),
-      (target) => writeNew(target, bytes),
-    );
-  }
-
-  /**
-   * Creates a file with `make`. Returns false if the file already has the same bytes. Creates a new page in place,
+   * Creates a file. Returns false if the file already has the same bytes. Creates a new page in place,
    * because a rename for each page would take most of the build's time. Renames any other file into place.
    */
-  #place(path: string, isPage: boolean, isSame: (target: string) => boolean, make: (target: string) => void): boolean {
-    const target = this.#prepare(path);
+  #place(path: string, isPage: boolean, { isIn, make }: Content): boolean {
+    // Empties the set to limit its memory. Folders that are needed afterwards are checked again, which is rare,
+    // because most folders belong to a single list.
+    if (this.#folders.size > 4096) this.#folders.clear();
+    this.#makeFolder(folderOf(path));
+    const target = `${this.root}/${path}`;
     if (isPage && isNew(() => make(target))) return true;
-    if (isSame(target)) return false;
+    if (isIn(target)) return false;
     replaceFile(target, make);
     return true;
-  }
-
-  /** Creates the folder of a path. Returns the path with the output folder as prefix. */
-  #prepare(path: string): string {
-    const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
-    if (folder !== this.#folder && !this.#folders.has(folder)) {
-      // Empties the set to limit its memory. Folders that are needed afterwards are checked again, which is rare,
-      // because most folders belong to a single list.
-      if (this.#folders.size > 4096) this.#folders.clear();
-      this.#makeFolder(folder);
-    }
-    this.#folder = folder;
-    return `${this.root}/${path}`;
   }
 
   /** Creates a folder and its parents. Replaces a file or a symbolic link that has the path of a folder. */
   #makeFolder(folder: string): void {
     if (folder === '' || this.#folders.has(folder)) return;
-    this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));
+    this.#makeFolder(folderOf(folder));
     makeFolder(`${this.root}/${folder}`);
     this.#folders.add(folder);
   }
 }
+
+/** Content of a file. */
+interface Content {
+  /** True if a path is a regular file with this content. */
+  readonly isIn: (target: string) => boolean;
+  /** Creates a file at a path that must not exist. */
+  readonly make: (target: string) => void;
+}
+
+const withBytes = (bytes: Uint8Array): Content => ({
+  isIn: (target) => hasBytes(target, bytes),
+  make: (target) => writeNew(target, bytes),
+});
+
+const linkedTo = (from: string): Content => ({
+  isIn: (target) => isSameFile(from, target),
+  make: (target) => {
+    if (tryLink(from, target) !== undefined) writeNew(target, readRegularFile(from));
+  },
+});
+
+const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('/'), 0));
 
 /** Creates a file with `make`. Returns false if its path exists. */
 function isNew(make: () => void): boolean {
@@ -126,8 +113,4 @@ function isNew(make: () => void): boolean {
     if (codeOf(error) !== 'EEXIST') throw error;
     return false;
   }
-}
-
-function linkOrCopy(from: string, to: string): void {
-  if (tryLink(from, to) !== undefined) writeNew(to, readRegularFile(from));
 }
