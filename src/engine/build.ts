@@ -27,7 +27,7 @@ import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { claimOutput, digestOf, inspectOutput, releaseOutput } from '../output/outputFolder.ts';
 import { ChangedRowsError } from '../rows/publishRows.ts';
 import { type OwnFile, siteAssets } from '../site/assets.ts';
-import { ChangedArchiveError, StoredArchive } from './archive/storedArchive.ts';
+import { StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions } from './buildOptions.ts';
 
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './buildReport.ts';
@@ -68,8 +68,7 @@ export async function build(given: BuildOptions, log: Log, progress = new Progre
  * cache.
  */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
-  if (error instanceof ChangedRowsError || error instanceof ChangedArchiveError) return error.message;
-  if (error instanceof ArchiveError) return `the archive was changed since the last build: ${error.message}`;
+  if (error instanceof ChangedRowsError || error instanceof ArchiveError) return error.message;
   const damage = damageOf(error, cache);
   return damage === undefined ? undefined : `the cache is damaged (${damage}) and was moved to ${setAside(cache)}`;
 }

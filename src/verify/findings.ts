@@ -1,5 +1,4 @@
 /** Collects the findings of a verification. A finding says what is wrong in the output. */
-import { ChangedArchiveError } from '../engine/archive/storedArchive.ts';
 import { CliError, EXIT, messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 
@@ -49,6 +48,4 @@ export class VerificationError extends CliError {
 
 /** Returns the finding for an error about a damaged file of an archive; undefined for any other error. */
 export const damageOf = (error: unknown): string | undefined =>
-  error instanceof ChangedArchiveError || error instanceof ArchiveError
-    ? messageOf(error).replace('was changed since the last build', 'is missing or damaged')
-    : undefined;
+  error instanceof ArchiveError ? messageOf(error).replace('was changed since the last build', 'is missing or damaged') : undefined;

@@ -18,7 +18,7 @@ import { isFromNode, type Verification } from './verification.ts';
 const UNKNOWN: Readonly<Record<string, string>> = { cenotaph: 'NULL::BOOLEAN', is_complete: 'true', source: 'NULL::INTEGER' };
 const KNOWN = Object.keys(RUNES).filter((name) => UNKNOWN[name] === undefined);
 
-/** Returns a table of the newest version of each etching. Throws an ArchiveError or a ChangedArchiveError for damage. */
+/** Returns a table of the newest version of each etching. Throws an ArchiveError for damage. */
 export async function publishedRunes(archive: StoredArchive, store: Store): Promise<Table<typeof RUNES>> {
   const columns = {
     ...Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const])),

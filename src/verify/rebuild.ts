@@ -34,7 +34,7 @@ import { differingLists, type HEIGHTS, isFromNode, type Verification } from './v
 /**
  * Adds a finding for each difference. Throws all findings if they make other checks useless, because what these check
  * follows from wrong data. `blocks` and `heights` are the blocks of the output, ascending by height, and `records` their records. Returns the manifest that a build makes, without what only the input knows.
- * Throws an ArchiveError or a ChangedArchiveError for a damaged file of the archive.
+ * Throws an ArchiveError for a damaged file of the archive.
  */
 export async function rebuild(
   check: Verification,

@@ -8,6 +8,7 @@
 import { isWithin } from '../../duckdb/blockRanges.ts';
 import { flag, int, type Store } from '../../duckdb/store.ts';
 import { type Columns, type ColumnTypes, columns, type Table, type TableWith } from '../../duckdb/table.ts';
+import { ArchiveError } from '../../format/archiveError.ts';
 import { type LevelRange, lastRanked, levelRanges } from '../../format/levels.ts';
 import type { ListTables } from '../../format/listTables.ts';
 import type { Loaded } from '../../input/loadInput.ts';
@@ -15,7 +16,7 @@ import { countCrossing } from '../../limits.ts';
 import type { StateTables } from '../state/state.ts';
 import type { BlockChanges } from '../state/updateState.ts';
 import type { ArchivedBlocks } from './segmentWriter.ts';
-import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Tables from which a build makes its archive: the state, the loaded input, and the changes of blocks. */
 export interface ArchiveSources {
@@ -138,7 +139,7 @@ export async function readBlocks(
 }
 
 /**
- * Lists the pages of blocks, with their positions in the archive. Throws a ChangedArchiveError if the archive `old` lacks the
+ * Lists the pages of blocks, with their positions in the archive. Throws an ArchiveError if the archive `old` lacks the
  * pages of a block that was not rendered.
  */
 export async function placePages(
@@ -181,7 +182,7 @@ async function* placesOf(
       found.add(height);
     }
   }
-  if (found.size < others.size) throw new ChangedArchiveError('the archive lacks blocks of the last build');
+  if (found.size < others.size) throw new ArchiveError('the archive lacks blocks of the last build');
 }
 
 /** True if a segment, which has few heights, may have one of many heights. */

@@ -21,17 +21,12 @@ import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { siteOf } from '../../pages/mirrorOptions.ts';
 import { inflate, inflateBytes } from '../render/compress.ts';
 
-/** Thrown if a build cannot copy from the archive, because a file was changed or has another format version. */
-export class ChangedArchiveError extends Error {
-  override readonly name = 'ChangedArchiveError';
-}
-
-/** Runs `read`. Throws a ChangedArchiveError for files of another format version. */
+/** Runs `read`. Throws an ArchiveError for files of another format version. */
 function ofThisFormat<Result>(read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    throw error instanceof FormatError ? new ChangedArchiveError(error.message) : error;
+    throw error instanceof FormatError ? new ArchiveError(error.message) : error;
   }
 }
 
@@ -55,17 +50,17 @@ export class StoredArchive {
   #parts: Promise<Archive> | undefined;
 
   /**
-   * Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError if the manifest names
+   * Opens the archive that the manifest in an output folder names. Throws an ArchiveError if the manifest names
    * none or the archive cannot be read.
    */
   static in(out: string): StoredArchive {
     const archive = StoredArchive.find(out);
-    if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} names no archive`);
+    if (archive === undefined) throw new ArchiveError(`${join(out, MANIFEST_PATH)} names no archive`);
     return archive;
   }
 
   /**
-   * Like `in`, but returns undefined if the manifest names no archive. Throws a ChangedArchiveError if the manifest or
+   * Like `in`, but returns undefined if the manifest names no archive. Throws an ArchiveError if the manifest or
    * the root cannot be read.
    */
   static find(out: string): StoredArchive | undefined {
@@ -74,26 +69,26 @@ export class StoredArchive {
     try {
       text = readRegularFile(path).toString();
     } catch (error) {
-      throw new ChangedArchiveError(`${path} cannot be read: ${messageOf(error)}`);
+      throw new ArchiveError(`${path} cannot be read: ${messageOf(error)}`);
     }
     const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(text)));
     return listRoot && new StoredArchive(out, listRoot);
   }
 
-  /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
+  /** Reads the root. Throws an ArchiveError when it is missing or damaged. */
   constructor(
     private readonly out: string,
     readonly name: RootName,
   ) {
     const content = this.read(name.root);
     if (content.length !== name.bytes)
-      throw new ChangedArchiveError(
+      throw new ArchiveError(
         `${join(out, archivePath(name.root))} has ${content.length} bytes of content, but ${MANIFEST_PATH} says ${name.bytes}`,
       );
-    this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
+    this.root = ofThisFormat(() => this.#orChanged(name.root, () => parseRoot(inflate(content))));
   }
 
-  /** Reads a file's content. Throws a ChangedArchiveError if the content does not match the hash in the file's name. */
+  /** Reads a file's content. Throws an ArchiveError if the content does not match the hash in the file's name. */
   read(file: string): Buffer {
     return this.#orChanged(file, () => {
       const content = openFile(file, readRegularFile(this.#pathOf(file)));
@@ -160,17 +155,16 @@ export class StoredArchive {
     return join(this.out, archivePath(file));
   }
 
-  /** Runs `read`. Throws a ChangedArchiveError if the file is missing, damaged, or not a regular file. */
+  /** Runs `read`. Throws an ArchiveError if the file is missing, damaged, or not a regular file. */
   #orChanged<Result>(file: string, read: () => Result): Result {
     try {
       return read();
     } catch (error) {
-      if (error instanceof ChangedArchiveError) throw error;
       const code = codeOf(error);
       const isDamage =
         error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
       if (!isDamage && !isAbsence(error)) throw error;
-      throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
+      throw new ArchiveError(`${this.#pathOf(file)} was changed since the last build`);
     }
   }
 }
@@ -182,7 +176,7 @@ export interface StoredLine {
   readonly bytes: string;
 }
 
-/** Yields all documents of a level of the last build, by ascending key. Throws a ChangedArchiveError for damage. */
+/** Yields all documents of a level of the last build, by ascending key. Throws an ArchiveError for damage. */
 export function* documentsOf(old: Pick<StoredArchive, 'read'>, level: DocumentLevel): Generator<StoredDocument> {
   for (const { key, bytes } of linesOf(old, level)) yield { key, values: Buffer.from(bytes, 'latin1').toString().split('\t').slice(1) };
 }
@@ -219,7 +213,7 @@ function positionIn(text: string, mark: string, start: number): number {
   return position < 0 ? text.length : position;
 }
 
-const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
+const wrong = ({ file }: DocumentFile, what: string) => new ArchiveError(`the archive's file ${file} ${what}`);
 const misplaced = (file: DocumentFile, key: string) => wrong(file, `has the document ${key} in a wrong place`);
 
 /** Calls `read`. If it throws, throws an error that says what is wrong with the file. */

@@ -1,4 +1,5 @@
 /** Writes the files of rendered batches, in a writer thread (writerThread.ts) or, for small builds, in the main thread. */
+import { codeOf, messageOf } from '../../errors.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
 import { DiskSink } from './diskSink.ts';
@@ -22,11 +23,17 @@ export interface WrittenBlock {
   readonly spooled: SpooledBlock | undefined;
 }
 
-export interface WrittenBatch {
-  readonly blocks: readonly WrittenBlock[];
-  /** Number of files that already had the same bytes. */
-  readonly kept: number;
-}
+/** Result of writing a batch. */
+export type WriterReply =
+  | {
+      readonly kind: 'done';
+      readonly blocks: readonly WrittenBlock[];
+      /** Number of files that already had the same bytes. */
+      readonly kept: number;
+      /** Buffer of the batch, which a new batch may use. */
+      readonly spare: Batch['bytes'];
+    }
+  | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined };
 
 /** Writes one batch after another, and counts the written files of each block. */
 export class BatchWriter {
@@ -41,15 +48,19 @@ export class BatchWriter {
     this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
   }
 
-  /** Writes the files of a batch. Throws system errors. */
-  write(batch: Batch): WrittenBatch {
+  /** Writes the files of a batch. */
+  write(batch: Batch): WriterReply {
     const keptBefore = this.#sink?.kept ?? 0;
-    const blocks = batch.blocks.map((block) => {
-      const spooled = this.#spool?.add(batch, block, this.site);
-      const totals = this.site.layout === 'files' ? emitFiles(batch, block, this.site, this.#sink) : { files: 0, bytes: 0 };
-      return { height: block.height, ...totals, spooled };
-    });
-    return { blocks, kept: (this.#sink?.kept ?? 0) - keptBefore };
+    try {
+      const blocks = batch.blocks.map((block) => {
+        const spooled = this.#spool?.add(batch, block, this.site);
+        const totals = this.site.layout === 'files' ? emitFiles(batch, block, this.site, this.#sink) : { files: 0, bytes: 0 };
+        return { height: block.height, ...totals, spooled };
+      });
+      return { kind: 'done', blocks, kept: (this.#sink?.kept ?? 0) - keptBefore, spare: batch.bytes };
+    } catch (error) {
+      return { kind: 'failed', message: messageOf(error), code: codeOf(error) };
+    }
   }
 
   close(): void {

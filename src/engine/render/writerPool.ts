@@ -9,9 +9,9 @@ import { type BuildError, codeOf, messageOf } from '../../errors.ts';
 import { exceeds, type WorkLimits } from '../../limits.ts';
 import type { Site } from '../../pages/mirrorOptions.ts';
 import { program } from '../../program.ts';
-import { BatchWriter, type WriterTarget, type WrittenBatch, type WrittenBlock } from './batchWriter.ts';
+import { BatchWriter, type WriterReply, type WriterTarget, type WrittenBlock } from './batchWriter.ts';
 import type { Batch, SpareBuffers } from './servedOrder.ts';
-import type { WriterData, WriterReply } from './writerThread.ts';
+import type { WriterData } from './writerThread.ts';
 
 interface Writer {
   readonly worker: Worker;
@@ -70,12 +70,7 @@ export class WriterPool {
     // The first thread gets the same target. Two writers cannot share a spool (blockSpool.ts), so the main thread has a
     // spool of its own.
     this.#own ??= new BatchWriter(this.site, { ...target, spool: target.spool && `${target.spool}-first` });
-    try {
-      this.#count(batch, this.#own.write(batch));
-      this.spare.push(batch.bytes);
-    } catch (error) {
-      throw writeFailure({ message: messageOf(error), code: codeOf(error) });
-    }
+    this.#take(batch, this.#own.write(batch));
   }
 
   /** Returns an idle thread. If all are busy, starts another thread, or waits if every target has a thread. */
@@ -111,15 +106,16 @@ export class WriterPool {
     const [reply] = (await once(worker, 'message').catch((error: unknown) => {
       throw this.#failure ?? error;
     })) as [WriterReply];
-    if (reply.kind === 'failed') throw writeFailure(reply);
-    this.spare.push(reply.spare);
-    this.#count(batch, reply);
+    this.#take(batch, reply);
     writer.busy = undefined;
   }
 
-  #count(batch: Batch, { blocks, kept }: WrittenBatch): void {
-    for (const block of blocks) this.#blocks.set(block.height, block);
-    this.#kept += kept;
+  /** Takes the result of writing a batch. Throws a BuildError if writing failed. */
+  #take(batch: Batch, reply: WriterReply): void {
+    if (reply.kind === 'failed') throw writeFailure(reply);
+    this.spare.push(reply.spare);
+    for (const block of reply.blocks) this.#blocks.set(block.height, block);
+    this.#kept += reply.kept;
     for (const { records } of batch.blocks) this.records += records;
   }
 
