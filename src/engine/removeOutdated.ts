@@ -8,7 +8,6 @@ import { int, literal, nullable, type Store, text, type Values } from '../duckdb
 import { columns } from '../duckdb/table.ts';
 import { codeOf, emptyIfMissing } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
-import { OPERATIONS, type Operation } from '../pages/blockAndTransactionLists.ts';
 import {
   BLOCKS_FOLDER,
   blockStem,
@@ -30,6 +29,7 @@ import type { Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import { pathsOf, publishedIndex } from '../rows/publishRows.ts';
 import { yieldNow } from '../yieldNow.ts';
+import { listsOf } from './render/pageFiles.ts';
 import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
 
@@ -75,13 +75,6 @@ const NOTHING: ReadonlySet<string> = new Set();
 /** Columns of a block from which the paths of its files are computed. */
 const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
 type BlockRow = Values<typeof BLOCK>;
-
-/** Returns the number of records in each list of a block. The list of all records has the operation `undefined`. */
-function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined, total: number][] {
-  const counts = block.operations.split(',').map(Number);
-  const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
-  return [[undefined, block.records], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
-}
 
 const pagePaths = (stem: string, total: number, site: Site): string[] => pagesOf(total, site).map((page) => pagePath(stem, page, site));
 
@@ -188,7 +181,7 @@ async function sweepBlocks(entries: readonly string[], isTheirs: string, { site,
     await yieldNow();
     const name = withoutEnding(entry);
     const block = named.get(name);
-    const lists = block === undefined ? [] : listsOf(block, site);
+    const lists = block === undefined ? [] : listsOf({ ...block, operations: block.operations.split(',').map(Number) }, site);
     const expected = lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site));
     remover.removeUnexpected(`${BLOCKS_FOLDER}/${entry}`, new Set(expected));
   }

@@ -10,7 +10,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import type { RootName } from '../format/archiveReader.ts';
 import { FORMAT } from '../format/formatVersion.ts';
 import { lastRanked } from '../format/levels.ts';
-import type { BalanceTables, ListTables } from '../format/listTables.ts';
+import type { ListTables } from '../format/listTables.ts';
 import type { BlocksRead } from '../input/blocksRead.ts';
 import { IS_INVENTED } from '../input/sampleMarks.ts';
 import { MANIFEST_PATH, rowsIndexPath } from '../pages/filePaths.ts';
@@ -79,26 +79,22 @@ export async function manifestOf(
 /** Returns the field `lists` of the manifest, which names the optional parts of the API that the mirror has. */
 function listsOf(etchings: Pick<Etchings, 'total' | 'hasCounts'> | undefined, tables: ListTables | undefined): Pick<Manifest, 'lists'> {
   const { activity, balances, outputs } = tables ?? {};
+  const unbalanced = balances?.unbalanced;
+  const ranked = tables === undefined ? -1 : lastRanked(tables.tip, tables);
   const facts: Record<keyof NonNullable<Manifest['lists']>, object | undefined> & Manifest['lists'] = {
     etchings: etchings && { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) },
     rune_activity: activity && {},
     address_activity: activity && {},
-    balances: balances && balanceFacts(balances),
-    holders: tables && balances && holderFacts(tables, balances),
+    balances:
+      balances &&
+      (unbalanced === undefined
+        ? {}
+        : { unbalanced: { runes: unbalanced.runes.map((id) => id.slice(0, 64)), more_runes: unbalanced.more } }),
+    holders: balances && (balances.holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {}),
     outputs: outputs && {},
   };
   const lists = Object.entries(facts).filter(([, one]) => one !== undefined);
   return lists.length === 0 ? {} : { lists: Object.fromEntries(lists) };
-}
-
-function balanceFacts({ unbalanced }: BalanceTables): { unbalanced?: { runes: string[]; more_runes: number } } {
-  if (unbalanced === undefined) return {};
-  return { unbalanced: { runes: unbalanced.runes.map((id) => id.slice(0, 64)), more_runes: unbalanced.more } };
-}
-
-function holderFacts(tables: ListTables, { holders }: BalanceTables): { block_height?: number } {
-  const ranked = lastRanked(tables.tip, tables);
-  return holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {};
 }
 
 /** Counts the ledger rows that the build omits because their rune is unknown. A row in several files counts once. */

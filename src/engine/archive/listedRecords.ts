@@ -77,8 +77,10 @@ export async function filledLevels<Level extends LevelRange>(
   return levels.filter((level) => isFilled[nameOf(level)]);
 }
 
+/** True if a range has any of some heights. Takes the smaller number of steps. */
 export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
-  for (const height of heights) if (height >= first && height <= last) return true;
+  if (last - first > heights.size) return [...heights].some((height) => height >= first && height <= last);
+  for (let height = first; height <= last; height += 1) if (heights.has(height)) return true;
   return false;
 }
 
@@ -175,7 +177,7 @@ async function* placesOf(
   const found = new Set<number>();
   const archive = others.size === 0 ? undefined : await old?.parts();
   for (const segment of archive?.root.segments ?? []) {
-    if (!hasHeight(others, segment)) continue;
+    if (!hasAny(others, segment)) continue;
     for (const { height, page = 0, pages } of (await archive?.directory(segment))?.values() ?? []) {
       if (!others.has(height)) continue;
       for (const [i, bytes] of pages.entries()) yield [height, page + i, bytes];
@@ -183,10 +185,4 @@ async function* placesOf(
     }
   }
   if (found.size < others.size) throw new ArchiveError('the archive lacks blocks of the last build');
-}
-
-/** True if a segment, which has few heights, may have one of many heights. */
-function hasHeight(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
-  for (let height = first; height <= last; height += 1) if (heights.has(height)) return true;
-  return false;
 }

@@ -2,13 +2,13 @@
  * Writes segments (format/segmentDirectory.ts) from the pages of new blocks, and from pages of the last build, which
  * are copied without compressing them again.
  */
-import { countBefore } from '../../format/binarySearch.ts';
 import { cut, type Piece } from '../../format/cutSegments.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../../format/segmentDirectory.ts';
 import type { Limits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { type SpooledBlock, SpoolReader } from '../render/blockSpool.ts';
 import { gzipMember } from '../render/compress.ts';
+import { hasAny } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /** Stores a file of the archive, whose content is these parts. Returns its name. */
@@ -80,7 +80,6 @@ function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
  */
 async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
-  const heights = [...replaced].sort((a, b) => a - b);
   const pieces: Source[] = [];
   const parts = new Map<number, [Segment, ...Segment[]]>();
   for (const segment of old.root.segments) {
@@ -89,16 +88,12 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
     const ofBlock = parts.get(first);
     if (part !== undefined && ofBlock !== undefined) ofBlock.push(segment);
     else if (part !== undefined) parts.set(first, [segment]);
-    else if (last <= tip && !hasBetween(heights, first, last)) pieces.push(wholeSegments([segment], old));
+    else if (last <= tip && !hasAny(replaced, segment)) pieces.push(wholeSegments([segment], old));
     else for (const piece of blocksOf(segment, replaced, old)) pieces.push(piece);
   }
   for (const [height, segments] of parts) if (!replaced.has(height)) pieces.push(wholeSegments(segments, old));
   return pieces;
 }
-
-/** True if any of `heights` is in the range from `first` to `last`. The heights must ascend. */
-const hasBetween = (heights: readonly number[], first: number, last: number): boolean =>
-  (heights[countBefore(heights.length, (i) => (heights[i] ?? 0) < first)] ?? Number.POSITIVE_INFINITY) <= last;
 
 /**
  * Returns the piece of a complete segment, or of the segments of an unchanged block that fills several. These segments have no

@@ -40,8 +40,10 @@ export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: Fil
     first += records;
   }
   const [byHeight, byHash] = [String(block.height), idName(block.hash, site.dialect)];
-  for (const [operation, list] of listsOf(batch, block, site)) {
-    emitList(blockStem(byHeight, operation), list, site, sink, totals, blockStem(byHash, operation));
+  for (const [operation, total] of listsOf(block, site)) {
+    const [first, records] = operation === undefined ? [block.first, batch] : [0, gather(batch, block, OPERATIONS.indexOf(operation))];
+    const slice: List['slice'] = (from, to) => sliceRecords(records, first + from, first + to);
+    emitList(blockStem(byHeight, operation), { total, slice }, site, sink, totals, blockStem(byHash, operation));
   }
   return totals;
 }
@@ -52,17 +54,13 @@ interface List {
   readonly slice: (from: number, to: number) => Uint8Array;
 }
 
-/** Yields the lists of a block: first all records (key `undefined`), then one list for each operation that occurs. */
-function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Operation | undefined, List]> {
-  const { first, records } = block;
-  yield [undefined, { total: records, slice: (from, to) => sliceRecords(batch, first + from, first + to) }];
-  if (!site.operationPages) return;
-  for (const [code, operation] of OPERATIONS.entries()) {
-    const total = block.operations[code] ?? 0;
-    if (total === 0) continue;
-    const gathered = gather(batch, block, code);
-    yield [operation, { total, slice: (from, to) => sliceRecords(gathered, from, to) }];
-  }
+/** Returns the number of records in each list of a block: first of all records, then of each operation that occurs. */
+export function listsOf(
+  { records, operations }: Pick<BatchBlock, 'records' | 'operations'>,
+  site: Site,
+): [operation: Operation | undefined, total: number][] {
+  const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, operations[code] ?? 0]);
+  return [[undefined, records], ...(site.operationPages ? byOperation.filter(([, total]) => total > 0) : [])];
 }
 
 /**
