@@ -44,6 +44,9 @@ export interface StoredDocument {
 /** Number of documents that are looked up at the same time, each in a member of its own. */
 const AT_ONCE = 64;
 
+/** Bytes of parts of files that are kept in memory, and of tails. Neighbouring keys need the same directories and members. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+
 export class StoredArchive {
   readonly root: Root;
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
@@ -120,8 +123,8 @@ export class StoredArchive {
 
   async #openParts(): Promise<Archive> {
     const digest = async (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
-    const read = verifiedRead(async (file, offset, length) => this.#readPart(file, offset, length), digest, new PartCache());
-    const cache = new PartCache();
+    const read = verifiedRead(async (file, offset, length) => this.#readPart(file, offset, length), digest, new PartCache(KEPT_BYTES));
+    const cache = new PartCache(KEPT_BYTES);
     await cache.root(this.name.root, async () => this.root);
     return Archive.open(this.name, { read, inflate: async (member) => inflate(member) }, cache);
   }
