@@ -98,9 +98,9 @@ interface Changed extends Pick<BlockChanges, 'old'> {
 }
 
 /**
- * Removes the files with the paths `others`, and the pages that the output no longer has: those of changed blocks of the last build. A full
- * build does not know these. So without `changed`, lists the folders of the output, and removes all files that belong to no
- * block of the state. Returns the number of removed files.
+ * Removes the files with the paths `others`, and the pages of changed blocks of the last build that the output no longer
+ * has. A full build does not know these blocks. So without `changed`, lists the folders of the output, and removes all
+ * files that belong to no block of the state. Returns the number of removed files.
  */
 export async function removeOutdated(removal: Removal, others: readonly string[], changed: Changed | undefined): Promise<number> {
   const { root, site, state, store } = removal;
@@ -142,7 +142,7 @@ const LISTED = { name: text, records: nullable(int) } as const;
 /** Returns the names of the first page of a list and of the folder of its other pages. */
 const entriesOf = (name: string): string[] => [`${name}.json`, name];
 
-/** Returns the files and folders of the last build's transactions that this build does not have, or that have fewer records now. */
+/** Returns the files and folders of the last build's transactions that are gone, or that have fewer records now. */
 async function oldTransactions({ site, store }: Removal, { old, transactions }: Changed): Promise<Values<typeof LISTED>[]> {
   const rows = await store.rows(
     `SELECT o.tx_id AS name, t.records FROM ${old.transactions} o LEFT JOIN ${transactions} t USING (tx_id)
@@ -173,7 +173,7 @@ async function oldBlocks({ site, store }: Removal, { old }: Changed): Promise<st
   return blocks.flatMap((block) => namesOf(block, site).flatMap(entriesOf));
 }
 
-/** Removes those of some files and folders in the blocks folder that no list of a block has. `isTheirs` selects their blocks. */
+/** Removes those of some entries of the blocks folder that no list of a block has. `isTheirs` selects their blocks. */
 async function sweepBlocks(entries: readonly string[], isTheirs: string, { site, state, store }: Removal, remover: Remover): Promise<void> {
   const blocks = await store.rows(`FROM ${state.blocks} WHERE ${isTheirs}`, BLOCK);
   const named = new Map(blocks.flatMap((block) => namesOf(block, site).map((name) => [name, block])));

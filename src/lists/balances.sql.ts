@@ -472,7 +472,7 @@ interface StoredLevel extends Pick<Loaded, 'level'> {
   readonly find: (keys: readonly string[]) => AsyncIterable<StoredDocument>;
 }
 
-/** Returns the entries in a document of an address or a rune. With a complete list, these are in pages, and `total` is their number. */
+/** Returns the entries in a document of an address or a rune. With a complete list, `total` says how many pages have. */
 function listIn(
   kind: keyof KnownLevel,
   values: readonly string[],

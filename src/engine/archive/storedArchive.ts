@@ -115,7 +115,7 @@ export class StoredArchive {
     });
   }
 
-  /** Opens the archive for reading in parts. A read rejects with an ArchiveError if the bytes do not match the file's name. */
+  /** Opens the archive for reading in parts. Reads reject with an ArchiveError if bytes do not match the file's name. */
   parts(): Promise<Archive> {
     this.#parts ??= this.#openParts();
     return this.#parts;
@@ -145,7 +145,7 @@ export class StoredArchive {
     }
   }
 
-  /** Yields the documents of a level that have these keys, in their order. Keys that ascend are found in the fewest reads. */
+  /** Yields the documents of a level that have these keys, in their order. Ascending keys take the fewest reads. */
   async *find(level: DocumentLevel, keys: readonly string[]): AsyncGenerator<StoredDocument> {
     for (let at = 0; at < keys.length; at += AT_ONCE) {
       const some = keys.slice(at, at + AT_ONCE);
