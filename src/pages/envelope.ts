@@ -5,6 +5,7 @@
  * `{"rune":`, and JSON escapes quotes inside strings. So `},{"rune":` occurs only between two records. Cutting there
  * keeps the bytes of every record unchanged.
  */
+import { type BuiltSite, isSettled } from './mirrorOptions.ts';
 import type { Window } from './parseQuery.ts';
 
 export const envelopeHead = (window: Window, total: number): string =>
@@ -24,44 +25,16 @@ const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 export const BETWEEN = '},{"rune":';
 
 /**
- * Parses the text around the records of a page. The records are the text from `begin` to `end`. Returns undefined for
- * text that does not begin and end like a page.
+ * Parses the text around the records of a page. The records are the text from `begin` to `end`. Throws a PageFormatError
+ * for text that does not begin and end like a page.
  */
 function openEnvelope(text: string) {
   const head = HEAD.exec(text);
-  if (head === null || !text.endsWith(ENVELOPE_TAIL)) return undefined;
+  if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
   const [limit = 0, offset = 0, total = 0] = head.slice(1).map(Number);
   const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
-  const isEmpty = begin === end;
-  if (!isEmpty && (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}')) return undefined;
-  return { limit, offset, total, begin, end, isEmpty };
-}
-
-/** Returns the number of records in a page of a list with `total` records. */
-const recordsOf = (page: Window, total: number): number => Math.max(Math.min(page.limit, total - page.offset), 0);
-
-/** The window of a page, the total of its list, and the block height of its first record, if it has any. */
-export interface PageFacts extends Window {
-  readonly total: number;
-  readonly height: number | undefined;
-}
-
-/**
- * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page,
- * as a running or killed build leaves it, because builds write new pages directly to their paths. An incomplete page
- * may also end with `]}`, if a value has these characters. So the function counts the records and parses the last one.
- */
-export function factsOf(text: string): PageFacts | undefined {
-  const page = openEnvelope(text);
-  if (page === undefined) return undefined;
-  const { limit, offset, total, begin, end, isEmpty } = page;
-  let [count, last] = [isEmpty ? 0 : 1, begin];
-  for (let at = text.indexOf(BETWEEN, begin); at >= 0; at = text.indexOf(BETWEEN, at + BETWEEN.length)) {
-    count += 1;
-    last = at + 2;
-  }
-  const isWhole = count === recordsOf({ limit, offset }, total) && (count === 0 || isJson(text.slice(last, end)));
-  return isWhole ? { limit, offset, total, height: blockHeightOf(text) } : undefined;
+  if (begin !== end && (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}')) throw new PageFormatError(text);
+  return { limit, offset, total, begin, end };
 }
 
 function isJson(text: string): boolean {
@@ -72,13 +45,15 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Splits a page into records. Throws a PageFormatError for text that is not a complete page of this program. */
+/**
+ * Splits a page into records. Throws a PageFormatError for text that is not a complete page of this program. A running or
+ * killed build leaves incomplete pages, because builds write new pages directly to their paths. An incomplete page may
+ * also end with `]}`, if a value has these characters. So the function counts the records and parses the last one.
+ */
 export function readPage(text: string): ReadPage {
-  const page = openEnvelope(text);
-  if (page === undefined) throw new PageFormatError(text);
-  const { limit, offset, total } = page;
-  const parts = page.isEmpty ? [] : text.slice(page.begin, page.end).split(BETWEEN);
-  if (parts.length !== recordsOf(page, total)) throw new PageFormatError(text);
+  const { limit, offset, total, begin, end } = openEnvelope(text);
+  const parts = begin === end ? [] : text.slice(begin, end).split(BETWEEN);
+  if (parts.length !== Math.max(Math.min(limit, total - offset), 0)) throw new PageFormatError(text);
   const records = parts.map((part, i) => {
     const from = i === 0 ? part : `{"rune":${part}`;
     return i === parts.length - 1 ? from : `${from}}`;
@@ -93,24 +68,20 @@ export function readPage(text: string): ReadPage {
  * other records. Throws a PageFormatError for text that is not a page of this program.
  */
 export function cutRecords(text: string, from: number, count: number): { readonly text: string; readonly count: number } {
-  const page = openEnvelope(text);
-  if (page === undefined) throw new PageFormatError(text);
-  const { begin, end, isEmpty } = page;
-  if (isEmpty || count === 0) return { text: '', count: 0 };
-  // Returns the position of the record after the record at `at`. Undefined if it is the last record.
-  const after = (at: number): number | undefined => {
+  const { begin, end } = openEnvelope(text);
+  // Returns the position of the record after the one at `at`. After the last record, it is as if a comma followed.
+  const after = (at: number): number => {
     const next = text.indexOf(BETWEEN, at);
-    return next < 0 ? undefined : next + 2;
+    return next < 0 ? end + 1 : next + 2;
   };
-  let start: number | undefined = begin;
-  for (let i = 0; i < from && start !== undefined; i += 1) start = after(start);
-  if (start === undefined) return { text: '', count: 0 };
-  let [next, found]: [number | undefined, number] = [start, 0];
-  while (next !== undefined && found < count) {
+  let start = begin;
+  for (let i = 0; i < from && start < end; i += 1) start = after(start);
+  let [next, found] = [start, 0];
+  while (next < end && found < count) {
     next = after(next);
     found += 1;
   }
-  return { text: text.slice(start, next === undefined ? end : next - 1), count: found };
+  return { text: text.slice(start, next - 1), count: found };
 }
 
 /**
@@ -128,9 +99,36 @@ export function blockHeightOf(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/** True if the first record of a text is in a settled block. False without a record. */
+export function beginsSettled(text: string, site: BuiltSite): boolean {
+  const height = blockHeightOf(text);
+  return height !== undefined && isSettled(height, site);
+}
+
 /** Renders the page of a window. `records` are the list's records in the window. */
 export const renderEnvelope = (window: Window, total: number, records: readonly string[]): string =>
   envelopeHead(window, total) + records.join(',') + ENVELOPE_TAIL;
+
+/** A body that is made of texts from files. The host must encode the body in the same way as it decodes files. */
+export interface WindowAnswer {
+  readonly kind: 'window';
+  readonly body: string;
+  readonly isSettled: boolean;
+  /**
+   * Height of the last block that the list takes into account; -1 without blocks. Undefined for a list of holders that names
+   * an older block itself, and for records of a block or a transaction, which no later block changes.
+   */
+  readonly height?: number;
+  /** The body as one gzip member, if the build has it. */
+  readonly gzip?: Uint8Array;
+}
+
+/** Returns the answer with the records of a window, joined by commas. */
+export const windowAnswer = (window: Window, total: number, records: string, site: BuiltSite): WindowAnswer => ({
+  kind: 'window',
+  body: renderEnvelope(window, total, [records]),
+  isSettled: beginsSettled(records, site),
+});
 
 export class PageFormatError extends Error {
   override readonly name = 'PageFormatError';

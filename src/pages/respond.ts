@@ -7,16 +7,7 @@ import { Archive, type RootName } from '../format/archiveReader.ts';
 import { PartCache } from '../format/partCache.ts';
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import type { ActivityList } from './blockAndTransactionLists.ts';
-import {
-  blockHashOf,
-  blockHeightOf,
-  factsOf,
-  type PageFacts,
-  PageFormatError,
-  type ReadPage,
-  readPage,
-  renderEnvelope,
-} from './envelope.ts';
+import { blockHashOf, blockHeightOf, PageFormatError, type ReadPage, readPage, type WindowAnswer, windowAnswer } from './envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { ARCHIVE_FOLDER, archivePath, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
 import { type BuiltSite, isSettled, maximumLimit } from './mirrorOptions.ts';
@@ -37,22 +28,7 @@ import { fallbackPage, firstRead, isPage, secondRead } from './windowToPages.ts'
 interface PageAnswer<File extends OpenFile> {
   readonly kind: 'page';
   readonly page: File;
-  readonly path: string;
   readonly isSettled: boolean;
-}
-
-/** A body that is made of texts from files. The host must encode the body in the same way as it decodes files. */
-export interface WindowAnswer {
-  readonly kind: 'window';
-  readonly body: string;
-  readonly isSettled: boolean;
-  /**
-   * Height of the last block that the list takes into account; -1 without blocks. Undefined for a list of holders that names
-   * an older block itself, and for records of a block or a transaction, which no later block changes.
-   */
-  readonly height?: number;
-  /** The body as one gzip member, if the build has it. */
-  readonly gzip?: Uint8Array;
 }
 
 /**
@@ -92,15 +68,12 @@ export async function respond<File extends OpenFile>(
   if (route.kind === 'status') {
     const page = await files.open(STATUS_PATH);
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
-    return { kind: 'page', page, path: STATUS_PATH, isSettled: false };
+    return { kind: 'page', page, isSettled: false };
   }
   if (route.kind === 'further') return answerFurther(route, site, files, lists, cache);
   return site.archive === undefined
     ? answerList(route.list, route.window, site, files)
-    : fromArchive(site.archive, files, cache, async (archive) => ({
-        kind: 'window',
-        ...(await windowOf(route.list, route.window, site, archive)),
-      }));
+    : fromArchive(site.archive, files, cache, (archive) => windowOf(route.list, route.window, site, archive));
 }
 
 /** Answers from an archive. Rejects with a MissingFileError when a file of the archive is missing or damaged. */
@@ -192,23 +165,26 @@ async function transactionInFiles<File extends OpenFile>(
   return { total: first.total, records: pages.flatMap(({ records }) => records) };
 }
 
-/** Facts of pages that a host keeps open. Cached, because counting the records of a page takes time. */
+/** The window of a page, and the block height of its first record, if it has any. */
+interface PageFacts extends Window {
+  readonly height: number | undefined;
+}
+
+/** Facts of pages that a host keeps open. Cached, because splitting a page into records takes time. */
 const knownFacts = new WeakMap<OpenFile, PageFacts>();
 
 /**
- * Reads window, total and height of a page. Rejects with a MissingFileError when the page is incomplete, because a
- * build is writing it or was killed.
+ * Reads window and height of a page. Rejects with a MissingFileError when the page is incomplete, because a build is
+ * writing it or was killed.
  */
 export async function readFacts(page: OpenFile, path: string): Promise<PageFacts> {
   const known = knownFacts.get(page);
   if (known !== undefined) return known;
-  const facts = factsOf(await page.text());
-  if (facts === undefined) throw incompletePage(path);
+  const { limit, offset, records } = readWhole(await page.text(), path);
+  const facts = { limit, offset, height: blockHeightOf(records[0] ?? '') };
   knownFacts.set(page, facts);
   return facts;
 }
-
-const incompletePage = (path: string): MissingFileError => new MissingFileError(path, 'is not a complete page');
 
 async function answerList<File extends OpenFile>(
   list: ActivityList,
@@ -217,46 +193,45 @@ async function answerList<File extends OpenFile>(
   files: Files<File>,
 ): Promise<PageAnswer<File> | WindowAnswer> {
   const stem = stemOf(list, site);
-  const open = (id: Window) => files.open(pagePath(stem, id, site));
-  const check = (id: Window, found: Window) => {
-    if (found.limit !== id.limit || found.offset !== id.offset) throw otherPageSizes(pagePath(stem, id, site));
+  const pathOf = (id: Window) => pagePath(stem, id, site);
+  const check = (found: Window, id: Window) => {
+    if (found.limit !== id.limit || found.offset !== id.offset)
+      throw new MissingFileError(pathOf(id), 'belongs to a build with other page sizes');
   };
-  const read = async (id: Window, page: File) => {
-    const found = readWhole(await page.text(), pagePath(stem, id, site));
-    check(id, found);
+  const read = async (id: Window): Promise<ReadPage | undefined> => {
+    const page = await files.open(pathOf(id));
+    if (page === undefined) return undefined;
+    const found = readWhole(await page.text(), pathOf(id));
+    check(found, id);
     return found;
   };
 
   const first = firstRead(window, site);
-  const fallback = fallbackPage(site);
-  const isFallback = first.limit === fallback.limit && first.offset === fallback.offset;
-  const page = await open(first);
-  if (page !== undefined && isPage(window, site)) {
-    const path = pagePath(stem, first, site);
-    const facts = await readFacts(page, path);
-    check(first, facts);
-    return { kind: 'page', page, path, isSettled: facts.height !== undefined && isSettled(facts.height, site) };
-  }
+  const isFile = isPage(window, site);
+  const page = isFile ? await files.open(pathOf(first)) : undefined;
   if (page !== undefined) {
-    const found = await read(first, page);
+    const facts = await readFacts(page, pathOf(first));
+    check(facts, first);
+    return { kind: 'page', page, isSettled: facts.height !== undefined && isSettled(facts.height, site) };
+  }
+  const found = isFile ? undefined : await read(first);
+  if (found !== undefined) {
     const second = secondRead(window, first, found.total);
     if (second === undefined) return slice(window, found, site);
-    const next = await open(second);
-    if (next === undefined) throw new MissingFileError(pagePath(stem, second, site));
-    const rest = await read(second, next);
-    if (!areOfOneList(found, rest))
-      throw new MissingFileError(pagePath(stem, second, site), 'belongs to another build than the previous page');
+    const rest = await read(second);
+    if (rest === undefined) throw new MissingFileError(pathOf(second));
+    if (!areOfOneList(found, rest)) throw new MissingFileError(pathOf(second), 'belongs to another build than the previous page');
     // If the list has the same total and block in two builds, the check cannot tell their pages apart. So the pages may
     // still be from two builds, and no CDN may cache this answer for long.
     return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
   // The page for the window does not exist. Then either the first page has the complete list, or the total of the first
   // page shows that the list ends before the window. Without a first page, the list does not exist.
-  const start = isFallback ? undefined : await open(fallback);
-  if (start === undefined) return envelopeAnswer(window, 0, [], site);
-  const found = await read(fallback, start);
-  if (found.total > window.offset && found.total > found.records.length) throw new MissingFileError(pagePath(stem, first, site));
-  return slice(window, found, site);
+  const fallback = fallbackPage(site);
+  const start = pathOf(first) === pathOf(fallback) ? undefined : await read(fallback);
+  if (start === undefined) return windowAnswer(window, 0, '', site);
+  if (start.total > window.offset && start.total > start.records.length) throw new MissingFileError(pathOf(first));
+  return slice(window, start, site);
 }
 
 /** Splits a page into records. Throws a MissingFileError when the page is incomplete. */
@@ -264,11 +239,9 @@ function readWhole(text: string, path: string): ReadPage {
   try {
     return readPage(text);
   } catch (error) {
-    throw error instanceof PageFormatError ? incompletePage(path) : error;
+    throw error instanceof PageFormatError ? new MissingFileError(path, 'is not a complete page') : error;
   }
 }
-
-const otherPageSizes = (path: string): MissingFileError => new MissingFileError(path, 'belongs to a build with other page sizes');
 
 /**
  * True when two pages may be of the same build: they have the same total, and their first records are in the same
@@ -280,14 +253,5 @@ const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
 /** Cuts the window out of `read`. The records of `read` must begin at or before the window. */
 function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
-  return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);
-}
-
-function envelopeAnswer(window: Window, total: number, records: readonly string[], site: BuiltSite): WindowAnswer {
-  const height = blockHeightOf(records[0] ?? '');
-  return {
-    kind: 'window',
-    body: renderEnvelope(window, total, records),
-    isSettled: height !== undefined && isSettled(height, site),
-  };
+  return windowAnswer(window, read.total, read.records.slice(from, from + window.limit).join(','), site);
 }

@@ -2,23 +2,16 @@
 import type { Archive, ArchivedBlock, StoredPage } from '../format/archiveReader.ts';
 import { findIds, type IdEntry } from '../format/ids.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
-import { cutRecords, readPage, renderEnvelope, txIdOf } from './envelope.ts';
-import { type BuiltSite, isSettled } from './mirrorOptions.ts';
+import { beginsSettled, cutRecords, readPage, txIdOf, type WindowAnswer, windowAnswer } from './envelope.ts';
+import type { BuiltSite } from './mirrorOptions.ts';
 import { isHeight, spellHex } from './parseIds.ts';
 import type { Window } from './parseQuery.ts';
 
-/** Body of an answer. `gzip` is the compressed body, if the window is a page of the archive. */
-export interface ArchivedWindow {
-  readonly body: string;
-  readonly isSettled: boolean;
-  readonly gzip?: Uint8Array;
-}
-
 /** Answers a request for a list. Rejects with an ArchiveError when a file is missing or damaged. */
-export async function windowOf(list: ActivityList, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
+export async function windowOf(list: ActivityList, window: Window, site: BuiltSite, archive: Archive): Promise<WindowAnswer> {
   if (list.kind === 'transaction') return windowOfTransaction(list.txId, window, site, archive);
   const block = await findBlock(list.block, window, archive);
-  if (block === undefined) return answer(window, 0, '', undefined, site);
+  if (block === undefined) return windowAnswer(window, 0, '', site);
   return list.operation === undefined
     ? windowOfBlock(block, window, site, archive)
     : windowOfOperation(block, list.operation, window, site);
@@ -39,13 +32,13 @@ async function findBlock(id: string, window: Window, archive: Archive): Promise<
 /** True for the entry of a block, whose `count` is 0. The `count` of a transaction is at least 1. */
 const isBlock = ({ count }: IdEntry): boolean => count === 0;
 
-async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
+async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSite, archive: Archive): Promise<WindowAnswer> {
   const { limit, offset } = window;
   const pages = await pagesAt(block, offset, Math.min(offset + limit, block.records), archive);
   const [first] = pages;
   if (first !== undefined && limit === archive.root.pageSize && offset % limit === 0)
-    return { body: first.text, gzip: first.gzip, isSettled: isSettled(block.height, site) };
-  return answer(window, block.records, cutPages(pages, offset % archive.root.pageSize, limit), block.height, site);
+    return { kind: 'window', body: first.text, gzip: first.gzip, isSettled: beginsSettled(first.text, site) };
+  return windowAnswer(window, block.records, cutPages(pages, offset % archive.root.pageSize, limit), site);
 }
 
 /** Reads the pages that have the records `from` to `to - 1` of a block. */
@@ -68,21 +61,21 @@ function cutPages(pages: readonly StoredPage[], from: number, count: number): st
   return parts.join(',');
 }
 
-async function windowOfOperation(block: ArchivedBlock, operation: Operation, window: Window, site: BuiltSite): Promise<ArchivedWindow> {
+async function windowOfOperation(block: ArchivedBlock, operation: Operation, window: Window, site: BuiltSite): Promise<WindowAnswer> {
   const total = block.total(operation);
   const end = Math.min(window.offset + window.limit, total);
-  if (window.offset >= end) return answer(window, total, '', block.height, site);
+  if (window.offset >= end) return windowAnswer(window, total, '', site);
   const { numbers, before } = await block.pagesWith(operation, window.offset, end);
   const pages = await block.pages(numbers);
   const hits = pages.flatMap(({ text }) => readPage(text).records.filter((record) => record.includes(`"operation":"${operation}"`)));
-  return answer(window, total, hits.slice(window.offset - before, end - before).join(','), block.height, site);
+  return windowAnswer(window, total, hits.slice(window.offset - before, end - before).join(','), site);
 }
 
-async function windowOfTransaction(txId: string, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
+async function windowOfTransaction(txId: string, window: Window, site: BuiltSite, archive: Archive): Promise<WindowAnswer> {
   const spelled = spellHex(txId, site.dialect);
   const entries = (await findIds(archive, txId)).filter((entry) => !isBlock(entry));
   const entry = entries.length > 1 ? await entryAmong(entries, spelled, archive) : entries[0];
-  if (entry === undefined) return answer(window, 0, '', undefined, site);
+  if (entry === undefined) return windowAnswer(window, 0, '', site);
   const { height, first, count } = entry;
   const from = first + Math.min(window.offset, count);
   // Reads a record even for a window past the end. The entry has only a part of the tx id, so only a record shows that
@@ -90,10 +83,10 @@ async function windowOfTransaction(txId: string, window: Window, site: BuiltSite
   const at = window.offset < count ? from : first;
   const records = Math.min(window.limit, first + count - at);
   const block = await archive.block(height, Math.floor(at / archive.root.pageSize));
-  if (block === undefined) return answer(window, 0, '', undefined, site);
+  if (block === undefined) return windowAnswer(window, 0, '', site);
   const cut = cutPages(await pagesAt(block, at, at + records, archive), at % archive.root.pageSize, records);
-  if (txIdOf(cut) !== spelled) return answer(window, 0, '', undefined, site);
-  return answer(window, count, at === from ? cut : '', height, site);
+  if (txIdOf(cut) !== spelled) return windowAnswer(window, 0, '', site);
+  return windowAnswer(window, count, at === from ? cut : '', site);
 }
 
 /** Finds the entry of a transaction among entries with the same key. */
@@ -121,9 +114,4 @@ export async function* firstRecords(
     }
     yield [entry, records[entry.first % pageSize] ?? ''];
   }
-}
-
-function answer(window: Window, total: number, records: string, height: number | undefined, site: BuiltSite): ArchivedWindow {
-  const isKnown = height !== undefined && records !== '';
-  return { body: renderEnvelope(window, total, records === '' ? [] : [records]), isSettled: isKnown && isSettled(height, site) };
 }

@@ -5,10 +5,10 @@
 import { FormatError } from '../format/formatVersion.ts';
 import { hexOf } from '../format/sha256.ts';
 import { answerFromLists } from '../lists/answers.ts';
+import type { WindowAnswer } from '../pages/envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/fileAccess.ts';
 import { isBuiltFile } from '../pages/fileKinds.ts';
 import { MirrorReader } from '../pages/mirrorReader.ts';
-import type { WindowAnswer } from '../pages/respond.ts';
 import { inflateText, partOf, rangeOf } from './archiveParts.ts';
 import { type Asked, type Content, isUnread, type Origin, type Reply, replyTo, unavailable } from './http/handler.ts';
 import { etagOfDigest } from './http/headers.ts';

@@ -2,11 +2,12 @@
  * Makes the answer to a request, for every host: methods, files, ranges, ETags, compression and errors. Uses no platform
  * API. A host gives it an origin of files, and sends its answers.
  */
+import type { WindowAnswer } from '../../pages/envelope.ts';
 import type { OpenFile } from '../../pages/fileAccess.ts';
 import { NOT_FOUND_PATH, pageOfFolder, redirectOf } from '../../pages/fileKinds.ts';
 import { decodeStrictly } from '../../pages/parseQuery.ts';
 import { parsePath } from '../../pages/parseRequest.ts';
-import type { Answer, WindowAnswer } from '../../pages/respond.ts';
+import type { Answer } from '../../pages/respond.ts';
 import { takesGzip } from './acceptEncoding.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER, refusalBody } from './errorBodies.ts';
 import {
