@@ -151,7 +151,7 @@ export function absentPart(part: FurtherPart, site: Pick<BuiltSite, 'lists'>): s
 }
 
 /** Maximum number of characters of an address, as on Hiro's server. A longer address gets an error. */
-const LONGEST_ADDRESS = 100;
+export const LONGEST_ADDRESS = 100;
 
 /** Parses an address: any text of 1 to 100 characters. Bech32 in upper case becomes the same address in lower case. */
 export function parseAddress(text: string | undefined): { readonly value?: string; readonly rule?: string } {

@@ -2,10 +2,8 @@
  * The page at `docs/`: the endpoints of the mirror's `openapi.json`, with links to their answers, and the rules of the
  * API. Its script shows an answer of this mirror on the page (src/site/apiDocs).
  */
-import type { Manifest } from '../contract/schemas.ts';
 import { escaped } from './html.ts';
 import { barOf, HTML_START, ICON } from './htmlStart.ts';
-import { openapiText } from './openapi.ts';
 
 interface Parameter {
   readonly name: string;
@@ -36,9 +34,9 @@ const marked = (text: string): string =>
     .replace(/`([^`]+)`/g, '<code>$1</code>')
     .replace(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>');
 
-/** Renders the HTML document. URLs start with `../`, so that they also work on hosts that serve the page at `/docs`. */
-export function apiDocsPage(manifest: Manifest): string {
-  const { info, tags, paths, components } = JSON.parse(openapiText(manifest)) as Description;
+/** Renders the HTML document of the text of `openapi.json`. URLs start with `../`, so that they also work on hosts that serve the page at `/docs`. */
+export function apiDocsPage(openapi: string): string {
+  const { info, tags, paths, components } = JSON.parse(openapi) as Description;
   const endpoint = (path: string, { operationId, summary, description, parameters = [] }: Operation): string => {
     const own = parameters.flatMap(({ $ref }) => components.parameters[$ref.split('/').at(-1) ?? ''] ?? []);
     const example = (_: string, name: string) => String(own.find((parameter) => parameter.name === name)?.example ?? '');

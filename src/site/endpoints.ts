@@ -3,23 +3,14 @@
  * docs/api.md are made from it.
  */
 import type { Manifest } from '../contract/schemas.ts';
-import { type BuiltSite, maximumLimit } from '../pages/mirrorOptions.ts';
+import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
+import { parsePath } from '../pages/parseRequest.ts';
 import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
 import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
-
-/** The build that is described. */
-export interface Subject {
-  readonly site: BuiltSite;
-  /** Height of the mirror's highest block. */
-  readonly tip: number;
-  readonly version: string;
-  /** The list of published rows, if there are any. */
-  readonly rows: Manifest['rows'];
-}
 
 export interface Endpoint {
   readonly path: string;
@@ -29,8 +20,6 @@ export interface Endpoint {
   readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs' | 'Mirror' | 'Statistics' | 'Bulk data';
   /** Name of the schema of the answer. */
   readonly schema: string;
-  /** Key in the manifest's `lists`. Missing for endpoints that every mirror has. */
-  readonly part?: FurtherPart;
   /** Message of the 404 for a single entry of a list. */
   readonly notFound?: string;
   /** Example of the answer, or several. */
@@ -39,11 +28,17 @@ export interface Endpoint {
   readonly refused?: Readonly<Record<string, string>>;
 }
 
+/** Returns the key of an endpoint in the manifest's `lists`. Undefined for endpoints that every mirror has. */
+export function partOf({ path }: Endpoint): FurtherPart | undefined {
+  const parsed = parsePath(path);
+  return parsed.kind === 'further' ? parsed.part : undefined;
+}
+
 /** True if the answer is a list, which has a window. */
 export const isList = ({ schema }: Endpoint): boolean => schema.endsWith('List');
 
 /** Returns the names of an endpoint's parameters: those of its path, and for a list `offset` and `limit`. */
-export function parametersOf(endpoint: Endpoint, { operationPages }: BuiltSite): string[] {
+export function parametersOf(endpoint: Endpoint, { operationPages }: Site): string[] {
   const names = [...endpoint.path.matchAll(/(?<=\{)\w+(?=\})/g)].map(([name]) => name);
   return [
     ...names,
@@ -52,14 +47,19 @@ export function parametersOf(endpoint: Endpoint, { operationPages }: BuiltSite):
   ];
 }
 
-export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
+/** Height of the highest block with activity, for examples. */
+export const tipOf = ({ heights }: Pick<Manifest, 'heights'>): number => heights.at(-1)?.[1] ?? 0;
+
+/** Returns the endpoints of a mirror by its manifest, and by the options in it. */
+export function endpointsOf(manifest: Pick<Manifest, 'heights' | 'rows' | 'version'>, site: Site): Endpoint[] {
+  const { rows, version } = manifest;
   const block = (rest: string) => `/runes/v1/blocks/840000/activity${rest}`;
   const tx = (rest: string) => `/runes/v1/transactions/${EXAMPLE_TX}/activity${rest}`;
   const tooMany = `?limit=${maximumLimit(site) + 1}`;
   const holders = '/runes/v1/etchings/840000:3/holders';
   const balances = `/runes/v1/addresses/${EXAMPLE_ADDRESS}/balances`;
   const long = (letter: string) => letter.repeat(101);
-  const ofRune = { tag: 'Activity', schema: 'RuneActivityList', part: 'rune_activity' } as const;
+  const ofRune = { tag: 'Activity', schema: 'RuneActivityList' } as const;
   return [
     {
       path: '/runes/v1/transactions/{tx_id}/activity',
@@ -97,7 +97,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
       description: 'All runes, newest first.',
       tag: 'Etchings',
       schema: 'EtchingList',
-      part: 'etchings',
       refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
     },
     {
@@ -107,7 +106,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
       description: 'A rune with its terms and supply.',
       tag: 'Etchings',
       schema: 'Etching',
-      part: 'etchings',
       notFound: NO_RUNE,
       refused: { rune: '/runes/v1/etchings/-' },
     },
@@ -135,7 +133,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
       description: 'The records with this `address`, newest first. Records with this address only as `receiver_address` are not included.',
       tag: 'Activity',
       schema: 'ActivityList',
-      part: 'address_activity',
       refused: {
         address: `/runes/v1/addresses/${long('x')}/activity`,
         offset: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/activity?offset=-1`,
@@ -149,7 +146,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
         'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. If a rune has many holders and changed lately, the list is exact after an older block, which `block_height` names.',
       tag: 'Balances',
       schema: 'HolderList',
-      part: 'holders',
       refused: { limit: `${holders}${tooMany}`, offset: `${holders}?offset=-1`, rune: '/runes/v1/etchings/-/holders' },
     },
     {
@@ -159,7 +155,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
       description: 'The balance of an address in a rune after the highest block. It is 0 if the address had the rune only before.',
       tag: 'Balances',
       schema: 'Holder',
-      part: 'holders',
       notFound: NO_HOLDER,
       refused: { address: `${holders}/${long('a')}` },
     },
@@ -170,7 +165,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
       description: 'The balances of an address after the highest block, by number of smallest units, the largest first.',
       tag: 'Balances',
       schema: 'BalanceList',
-      part: 'balances',
       refused: { limit: `${balances}${tooMany}`, offset: `${balances}?offset=abc`, address: `/runes/v1/addresses/${long('a')}/balances` },
     },
     {
@@ -181,7 +175,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
         'The runes of an unspent output, and the runes that a spent output held. If the block of the output is above `block_height` of the answer, the answer has no runes. So compare the heights before you spend the output. If the output holds no runes and its transaction has too many records, `held` is null.',
       tag: 'Outputs',
       schema: 'Output',
-      part: 'outputs',
       refused: { output: `/runes/v1/outputs/${EXAMPLE_TX}` },
     },
     {
@@ -191,7 +184,6 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
       description: 'The unspent outputs with runes that an address has after the highest block, newest first.',
       tag: 'Outputs',
       schema: 'OutputList',
-      part: 'outputs',
       refused: { limit: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/outputs${tooMany}`, address: `/runes/v1/addresses/${long('a')}/outputs` },
     },
     {
@@ -201,7 +193,9 @@ export function endpointsOf({ site, tip, version, rows }: Subject): Endpoint[] {
       description: 'Also at `/runes/v1`, `/runes/` and `/runes`; on plain file hosts at `/runes/v1/index.json`.',
       tag: 'Mirror',
       schema: 'Status',
-      content: { example: { server_version: serverVersion(version), status: 'ready', block_height: tip, block_time: 1713571767 } },
+      content: {
+        example: { server_version: serverVersion(version), status: 'ready', block_height: tipOf(manifest), block_time: 1713571767 },
+      },
     },
     {
       path: '/runes/v1/manifest.json',

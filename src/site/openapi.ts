@@ -7,37 +7,35 @@ import { z } from 'zod';
 import { BALANCE_SCHEMAS } from '../contract/balanceSchemas.ts';
 import { changesSchemas } from '../contract/changesSchemas.ts';
 import { etchingSchemas, unknownRune } from '../contract/etchingSchemas.ts';
-import { parameterSchemas } from '../contract/parameters.ts';
+import { RULES } from '../contract/fields.ts';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
+import { count } from '../contract/schemaParts.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
 import { searchFile } from '../contract/searchFileSchema.ts';
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/statsSchemas.ts';
 import { outputSchemas } from '../contract/unspentOutputSchemas.ts';
+import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/filePaths.ts';
 import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/mirrorOptions.ts';
-import { absentPart } from '../pages/optionalEndpoints.ts';
+import { absentPart, LONGEST_ADDRESS } from '../pages/optionalEndpoints.ts';
+import { RUNE } from '../pages/parseIds.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER } from '../serve/http/errorBodies.ts';
 import { ALLOWED_METHODS, API_HEADERS, cachingHeaders } from '../serve/http/headers.ts';
-import { type Endpoint, endpointsOf, isList, type Json, parametersOf, type Subject } from './endpoints.ts';
+import { type Endpoint, endpointsOf, isList, type Json, parametersOf, partOf, tipOf } from './endpoints.ts';
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history, and says when to raise it. */
 export const API_VERSION = '1.7.0';
 
-/** Returns the document as an object for JSON.stringify. Equal manifests give the same keys in the same order. */
-function openapiDocument(manifest: Manifest): Json {
-  const subject: Subject = {
-    site: siteOf(manifest),
-    rows: manifest.rows,
-    tip: manifest.heights.at(-1)?.[1] ?? 0,
-    version: manifest.version,
-  };
-  return {
+/** Returns the document. Equal manifests give the same keys in the same order. */
+export function openapiText(manifest: Manifest): string {
+  const site = siteOf(manifest);
+  const document = {
     openapi: '3.1.1',
     info: {
       title: 'Rune activity mirror',
       summary: 'Bitcoin rune activity, read-only.',
-      description: describeApi(subject.site),
+      description: describeApi(site),
       license: { name: 'MIT (the program)', identifier: 'MIT' },
       version: API_VERSION,
     },
@@ -52,7 +50,7 @@ function openapiDocument(manifest: Manifest): Json {
       { name: 'Outputs', description: 'Unspent outputs with runes.' },
       { name: 'Mirror', description: 'Status and content of this mirror.' },
       { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
-      ...(subject.site.parquet
+      ...(site.parquet
         ? [
             {
               name: 'Bulk data',
@@ -61,12 +59,11 @@ function openapiDocument(manifest: Manifest): Json {
           ]
         : []),
     ],
-    paths: Object.fromEntries(endpointsOf(subject).map((endpoint) => [endpoint.path, { get: operationOf(endpoint, subject.site) }])),
-    components: { schemas: componentSchemas(subject.site), parameters: parameters(subject), responses: RESPONSES, headers: HEADERS },
+    paths: Object.fromEntries(endpointsOf(manifest, site).map((endpoint) => [endpoint.path, { get: operationOf(endpoint, site) }])),
+    components: { schemas: schemasOf(site), parameters: parametersIn(site, tipOf(manifest)), responses: RESPONSES, headers: HEADERS },
   };
+  return `${JSON.stringify(document, null, 1)}\n`;
 }
-
-export const openapiText = (manifest: Manifest): string => `${JSON.stringify(openapiDocument(manifest), null, 1)}\n`;
 
 const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
 
@@ -89,20 +86,8 @@ On plain file hosts \`/runes/v1/blocks/840000.json\` is the first page of a list
 
 Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'with' : 'without'} \`0x\`; requests may use either form.`;
 
-const schemasOf = new Map<string, Json>();
-
-/**
- * Returns the named schemas as JSON Schema. Caches them by dialect and `--parquet`, because making them takes most of
- * the time.
- */
-function componentSchemas(site: Site): Json {
-  const key = `${site.dialect} ${site.parquet}`;
-  const made = schemasOf.get(key) ?? makeSchemas(site);
-  schemasOf.set(key, made);
-  return made;
-}
-
-function makeSchemas(site: Site): Json {
+/** Returns the named schemas as JSON Schema. */
+function schemasOf(site: Site): Json {
   const registry = z.registry<{ id: string }>();
   const named = {
     ...responseSchemas(site.dialect),
@@ -139,34 +124,55 @@ function makeSchemas(site: Site): Json {
 /** Removes `$schema` and `$id`. The document sets the schema dialect, and a schema's path is its id. */
 const bare = ({ $schema: _dialect, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema): Json => schema;
 
-function parameters({ site, tip }: Subject): Json {
-  const schemas = parameterSchemas(site);
-  const described: Readonly<Record<keyof typeof schemas, readonly [description: string, example?: string | number]>> = {
-    tx_id: ['Transaction id: 64 hex digits, with or without `0x`, in any case. The example is a real etching.', EXAMPLE_TX],
+const HASH = RULES.hash.pattern;
+
+/**
+ * Returns the parameters of requests, with examples of those in paths. In requests, integers are written in decimal digits.
+ * Hosts parse requests with pages/parseRequest.ts, which does not need the schema library. test/site/openapi.test.ts
+ * checks that the parser and these schemas agree.
+ */
+function parametersIn(site: Site, tip: number): Json {
+  const described: Readonly<Record<string, readonly [schema: z.ZodType, description: string, example?: string | number]>> = {
+    tx_id: [
+      z.string().regex(new RegExp(`^${HASH}$`)),
+      'Transaction id: 64 hex digits, with or without `0x`, in any case. The example is a real etching.',
+      EXAMPLE_TX,
+    ],
     block: [
+      z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),
       'Block height in decimal digits, or block hash: 64 hex digits, with or without `0x`, in any case. 64 decimal digits are a hash. The example is the highest block.',
       String(tip),
     ],
-    rune: ['Id of a rune, its number, or its name. Names are compared without spacers (`•`, `.`) and case.', '1:0'],
+    rune: [z.string().regex(RUNE), 'Id of a rune, its number, or its name. Names are compared without spacers (`•`, `.`) and case.', '1:0'],
     address: [
+      z.string().min(1).max(LONGEST_ADDRESS),
       'Address of 1 to 100 characters. Bech32 that is all upper case is read as lower case. Any other text is read as it is.',
       EXAMPLE_ADDRESS,
     ],
-    output: ['Outpoint: transaction id, with or without `0x`, a colon, and the index of the output.', `${EXAMPLE_TX}:1`],
-    offset: ['Entries to skip, in decimal digits.'],
-    limit: ['Maximum number of entries to return, in decimal digits.'],
-    operation_type: ['Return and count only records of this operation.'],
-    first_of_thousand: ['First of a thousand heights: a multiple of 1000.', tip - (tip % DIGESTS_PER_FILE)],
-    first_of_hundred: ['First of a hundred heights: a multiple of 100.', tip - (tip % STATS_PER_FILE)],
-    recent_height: ['Height of one of the newest 144 blocks. The example is the highest block.', tip],
-    letters: ['The first two letters of a name without spacers, in lower case.', 'do'],
+    output: [
+      z.string().regex(new RegExp(`^${HASH}:[0-9]+$`)),
+      'Outpoint: transaction id, with or without `0x`, a colon, and the index of the output.',
+      `${EXAMPLE_TX}:1`,
+    ],
+    offset: [count.default(0), 'Entries to skip, in decimal digits.'],
+    limit: [z.int().min(1).max(maximumLimit(site)).default(defaultLimit(site)), 'Maximum number of entries to return, in decimal digits.'],
+    ...(site.operationPages ? { operation_type: [z.enum(OPERATIONS), 'Return and count only records of this operation.'] as const } : {}),
+    first_of_thousand: [
+      count.multipleOf(DIGESTS_PER_FILE),
+      'First of a thousand heights: a multiple of 1000.',
+      tip - (tip % DIGESTS_PER_FILE),
+    ],
+    first_of_hundred: [count.multipleOf(STATS_PER_FILE), 'First of a hundred heights: a multiple of 100.', tip - (tip % STATS_PER_FILE)],
+    recent_height: [count, 'Height of one of the newest 144 blocks. The example is the highest block.', tip],
+    letters: [z.string().regex(/^[a-z]{1,2}$/), 'The first two letters of a name without spacers, in lower case.', 'do'],
   };
-  const made = Object.entries(described).map(([name, [description, example]]): [string, Json] => {
-    const schema = bare(z.toJSONSchema(schemas[name as keyof typeof schemas], { io: 'input' }));
-    const where = example === undefined ? { in: 'query', required: false } : { in: 'path', required: true };
-    return [name, { name, ...where, description, schema, ...(example === undefined ? {} : { example }) }];
-  });
-  return Object.fromEntries(made.filter(([name]) => site.operationPages || name !== 'operation_type'));
+  return Object.fromEntries(
+    Object.entries(described).map(([name, [type, description, example]]) => {
+      const schema = bare(z.toJSONSchema(type, { io: 'input' }));
+      const where = example === undefined ? { in: 'query', required: false } : { in: 'path', required: true };
+      return [name, { name, ...where, description, schema, ...(example === undefined ? {} : { example }) }];
+    }),
+  );
 }
 
 const HEADERS: Json = {
@@ -225,7 +231,8 @@ const SHARED: Json = {
 };
 
 function operationOf(endpoint: Endpoint, site: BuiltSite): Json {
-  const { id, tag, summary, description, schema, part, notFound: missing, content, refused } = endpoint;
+  const { id, tag, summary, description, schema, notFound: missing, content, refused } = endpoint;
+  const part = partOf(endpoint);
   const parameters = parametersOf(endpoint, site);
   const isActivity = refused !== undefined && part === undefined;
   // A mirror without this part answers 501 to every request for it. So the examples of 400 are from a mirror with this

@@ -1,7 +1,7 @@
 /** The table of the API's endpoints in docs/api.md. */
 import type { BuiltSite } from '../../src/pages/mirrorOptions.ts';
 import { type FurtherPart, neededBy } from '../../src/pages/optionalEndpoints.ts';
-import { endpointsOf } from '../../src/site/endpoints.ts';
+import { endpointsOf, partOf } from '../../src/site/endpoints.ts';
 
 /** Sections of docs/api.md about optional parts of the API. */
 const SECTIONS: Readonly<Record<FurtherPart, string>> = {
@@ -48,8 +48,10 @@ const marked = (text: string): string => text.replace(/--\w+|\barchive\b/g, '`$&
 /** Replaces the table of endpoints in the text of docs/api.md. */
 export function withEndpoints(document: string): string {
   if (!TABLE.test(document)) throw new Error('the document has no table of endpoints');
-  const endpoints = endpointsOf({ site: BARE, tip: BARE.tip, version: '0', rows: undefined });
-  const rows = endpoints.map(({ path, summary, part, schema }) => {
+  const endpoints = endpointsOf({ heights: [], version: '0' }, BARE);
+  const rows = endpoints.map((endpoint) => {
+    const { path, summary, schema } = endpoint;
+    const part = partOf(endpoint);
     const section = part === undefined ? SECTIONS_OF_FILES[schema] : `#${SECTIONS[part]}`;
     const answer = section === undefined ? summary : `[${summary}](${section})`;
     return `| \`${path.replace('/runes/v1', '')}\` | ${answer} | ${part === undefined ? 'all' : `with ${marked(neededBy(part))}`} |\n`;
