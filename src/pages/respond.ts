@@ -25,7 +25,7 @@ import { windowOf } from './windowFromArchive.ts';
 import { fallbackPage, firstRead, isPage, secondRead } from './windowToPages.ts';
 
 /** A file of the build, to be sent unchanged. */
-interface PageAnswer<File extends OpenFile> {
+export interface PageAnswer<File extends OpenFile> {
   readonly kind: 'page';
   readonly page: File;
   readonly isSettled: boolean;

@@ -35,61 +35,54 @@ function startsAt(response: Response, offset: number): boolean {
 
 async function bytesOf({ body }: Response, skip: number, length: number): Promise<Uint8Array | undefined> {
   const bytes = new Uint8Array(length);
-  if (body === null) return undefined;
-  const reader = body.getReader();
   let at = -skip;
+  for await (const part of partsOf(body)) {
+    const from = Math.max(-at, 0);
+    const to = Math.min(part.length, length - at);
+    if (to > from) bytes.set(part.subarray(from, to), at + from);
+    at += part.length;
+    if (at >= length) return bytes;
+  }
+  return undefined;
+}
+
+/** Yields the parts of a stream. Cancels the stream when the caller stops reading. Not all browsers can iterate over streams. */
+async function* partsOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = stream?.getReader();
   try {
-    while (at < length) {
-      const { done, value } = await reader.read();
-      if (done) return undefined;
-      const from = Math.max(-at, 0);
-      const to = Math.min(value.length, length - at);
-      if (to > from) bytes.set(value.subarray(from, to), at + from);
-      at += value.length;
-    }
-    return bytes;
+    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) yield part.value;
   } finally {
-    await reader.cancel().catch(() => undefined);
+    await reader?.cancel().catch(() => undefined);
   }
 }
 
 /** Returns the text of a response. Calls `count` with the size of each part, and stops reading if `count` throws. */
-export async function textOf({ body }: Response, count: (bytes: number) => void): Promise<string> {
-  const reader = body?.getReader();
-  const decoder = new TextDecoder();
+export async function textOf(
+  { body }: Pick<Response, 'body'>,
+  count: (bytes: number) => void,
+  decoder = new TextDecoder(),
+): Promise<string> {
   let text = '';
-  try {
-    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
-      count(part.value.length);
-      text += decoder.decode(part.value, { stream: true });
-    }
-    return text + decoder.decode();
-  } finally {
-    await reader?.cancel().catch(() => undefined);
+  for await (const part of partsOf(body)) {
+    count(part.length);
+    text += decoder.decode(part, { stream: true });
   }
+  return text + decoder.decode();
 }
 
 /** Inflates one gzip member to text. Rejects for invalid bytes, a wrong checksum, or more than `most` bytes. */
 export async function inflateText(member: Uint8Array, most: number): Promise<string> {
   const stream = new DecompressionStream('gzip');
   const writer = stream.writable.getWriter();
-  // The read loop below throws the error of a failed write. Without these handlers, the same error would also be
-  // reported as an unhandled rejection. The cast is safe: TypeScript's DOM types exclude SharedArrayBuffer, and no host
-  // uses one.
+  // Reading below throws the error of a failed write. Without these handlers, the same error would also be reported as an
+  // unhandled rejection. The cast is safe: TypeScript's DOM types exclude SharedArrayBuffer, and no host uses one.
   writer.write(member as Uint8Array<ArrayBuffer>).catch(() => undefined);
   writer.close().catch(() => undefined);
-  const reader = (stream.readable as ReadableStream<Uint8Array>).getReader();
+  let length = 0;
+  const count = (bytes: number) => {
+    length += bytes;
+    if (length > most) throw new Error(`inflates to more than ${most} bytes`);
+  };
   // A member is no file of its own, so U+FEFF at its start belongs to its text.
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  let [text, length] = ['', 0];
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    length += value.length;
-    if (length > most) {
-      await reader.cancel();
-      throw new Error(`inflates to more than ${most} bytes`);
-    }
-    text += decoder.decode(value, { stream: true });
-  }
+  return textOf({ body: stream.readable }, count, new TextDecoder('utf-8', { ignoreBOM: true }));
 }

@@ -9,6 +9,7 @@ import type { WindowAnswer } from '../pages/envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/fileAccess.ts';
 import { isBuiltFile } from '../pages/fileKinds.ts';
 import { MirrorReader } from '../pages/mirrorReader.ts';
+import type { PageAnswer } from '../pages/respond.ts';
 import { inflateText, partOf, rangeOf } from './archiveParts.ts';
 import { type Asked, type Content, isUnread, type Origin, type Reply, replyTo, unavailable } from './http/handler.ts';
 import { etagOfDigest } from './http/headers.ts';
@@ -65,12 +66,8 @@ export class FetchMirror implements Origin<Text, Stream> {
     return this.#reader.answer(target);
   }
 
-  contentOf(file: Text): Text {
-    return file;
-  }
-
-  contentOfWindow({ body }: WindowAnswer): Text {
-    return new Text(body);
+  contentOf(found: PageAnswer<Text> | WindowAnswer): Text {
+    return found.kind === 'page' ? found.page : new Text(found.body);
   }
 
   async file(path: string, range?: string): Promise<Content<Stream> | undefined> {

@@ -7,7 +7,7 @@ import type { OpenFile } from '../../pages/fileAccess.ts';
 import { NOT_FOUND_PATH, pageOfFolder, redirectOf } from '../../pages/fileKinds.ts';
 import { decodeStrictly } from '../../pages/parseQuery.ts';
 import { parsePath } from '../../pages/parseRequest.ts';
-import type { Answer } from '../../pages/respond.ts';
+import type { Answer, PageAnswer } from '../../pages/respond.ts';
 import { takesGzip } from './acceptEncoding.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER, refusalBody } from './errorBodies.ts';
 import {
@@ -64,10 +64,8 @@ export interface Origin<File extends OpenFile, Stream, Request extends Asked = A
   readonly compresses: boolean;
   /** Answers a GET or HEAD by the page map (pages/respond.ts). */
   read(asked: Request): Promise<Answer<File>>;
-  /** Returns the content of a file with which `read` has answered. */
-  contentOf(file: File): Content<Stream> | Promise<Content<Stream>>;
-  /** Returns the content of an answer that is made of texts from files. */
-  contentOfWindow(window: WindowAnswer): Content<Stream>;
+  /** Returns the content of an answer of `read`. */
+  contentOf(found: PageAnswer<File> | WindowAnswer): Content<Stream> | Promise<Content<Stream>>;
   /** True for the path of a file that the host may send. The file need not exist. */
   sends(path: string): boolean;
   /**
@@ -101,7 +99,7 @@ let newest = { height: -1, headers: UNSETTLED };
  * Returns the headers for records of a list. CDNs may cache records of settled blocks. `height` is the last block that the
  * list takes into account, if its body does not say so.
  */
-function listHeaders(isSettled: boolean, height?: number): HeaderList {
+function listHeaders({ isSettled, height }: { readonly isSettled: boolean; readonly height?: number }): HeaderList {
   if (height === undefined) return isSettled ? SETTLED : UNSETTLED;
   if (newest.height !== height)
     newest = { height, headers: headerList({ ...API_HEADERS, ...cachingHeaders(false), ...heightHeaders(height) }) };
@@ -136,9 +134,8 @@ export async function replyTo<File extends OpenFile, Stream, Request extends Ask
   const found = await origin.read(asked);
   switch (found.kind) {
     case 'page':
-      return send(asked, await origin.contentOf(found.page), listHeaders(found.isSettled), origin.compresses);
     case 'window':
-      return send(asked, origin.contentOfWindow(found), listHeaders(found.isSettled, found.height), origin.compresses);
+      return send(asked, await origin.contentOf(found), listHeaders(found), origin.compresses);
     case 'refusal':
       return errorReply(refusalBody(found));
     case 'other':

@@ -53,13 +53,10 @@ export const heightHeaders = (height: number | undefined): Readonly<Record<strin
   height === undefined || height < 0 ? {} : { 'x-block-height': String(height), 'access-control-expose-headers': 'etag, x-block-height' };
 
 /**
- * Caching headers of files that never change. Proxies must not compress these files, because clients read ranges of the
+ * Caching headers of files of layout `archive`, which never change. Proxies must not compress these files, because clients read ranges of the
  * uncompressed bytes.
  */
 const IMMUTABLE = { 'cache-control': 'public, max-age=31536000, immutable, no-transform' };
-
-/** Returns the caching headers of a build's file. Only files of layout `archive` never change. */
-export const fileCaching = (path: string): Readonly<Record<string, string>> => (path.endsWith('.bin') ? IMMUTABLE : cachingHeaders(false));
 
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
@@ -122,23 +119,16 @@ const OWN_TYPES: ReadonlyMap<string, string> = new Map([
   ['xml', 'application/xml'],
 ]);
 
-/** Headers of the build's files, by file extension. */
-const BUILT = new Map<string, HeaderList>();
-
 /**
  * Returns the headers of a file by its path. Files that the folder's owner added get no content security policy,
  * because the owner's pages may run any script.
  */
 export function headersOfFile(path: string): HeaderList {
   const type = /\.([^./]*)$/.exec(path)?.[1]?.toLowerCase() ?? '';
-  const ranges = isReadByRanges(path) ? RANGES : [];
-  if (type !== 'json' && !isBuiltFile(path)) {
-    const own = { ...FILE_HEADERS, ...cachingHeaders(false), 'content-type': OWN_TYPES.get(type) ?? 'application/octet-stream' };
-    return [...headerList(own), ...ranges];
-  }
-  const headers = BUILT.get(type) ?? [...headerList({ ...fileHeaders(path), ...fileCaching(path) }), ...ranges];
-  BUILT.set(type, headers);
-  return headers;
+  const isBuilt = type === 'json' || isBuiltFile(path);
+  const headers = isBuilt ? fileHeaders(path) : { ...FILE_HEADERS, 'content-type': OWN_TYPES.get(type) ?? 'application/octet-stream' };
+  const caching = isBuilt && type === 'bin' ? IMMUTABLE : cachingHeaders(false);
+  return [...headerList({ ...headers, ...caching }), ...(isReadByRanges(path) ? RANGES : [])];
 }
 
 /** Returns the strong ETag of a body. `sha256` is the hex digest of the body. */
@@ -150,8 +140,7 @@ export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz
  * True if an `if-none-match` header matches this ETag. Accepts lists, weak ETags and `*`. Also accepts ETags without
  * quotes, because Hiro's server did.
  */
-export function matchesEtag(header: string | null | undefined, etag: string): boolean {
-  if (header === null || header === undefined) return false;
+export function matchesEtag(header: string, etag: string): boolean {
   const bare = (tag: string) =>
     tag
       .trim()

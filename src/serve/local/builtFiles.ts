@@ -211,7 +211,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     try {
       return statSync(`${this.dir}/${path}`, { throwIfNoEntry: false });
     } catch (error) {
-      if (isAbsence(error)) return undefined;
+      if (isAbsence(error) || codeOf(error) === 'ENAMETOOLONG') return undefined;
       // The link is circular, or this process may not read its target.
       if (!['ELOOP', 'EACCES'].includes(codeOf(error) ?? '')) throw error;
       throw new ForeignFileError(`${path} is a link that cannot be followed (${codeOf(error)}); replace it with the file itself`);

@@ -8,7 +8,7 @@ import type { WindowAnswer } from '../../pages/envelope.ts';
 import { type Files, MissingFileError } from '../../pages/fileAccess.ts';
 import { isPagePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import type { BuiltSite } from '../../pages/mirrorOptions.ts';
-import { type Answer, readFacts, respond } from '../../pages/respond.ts';
+import { type Answer, type PageAnswer, readFacts, respond } from '../../pages/respond.ts';
 import type { Asked, Content, Origin } from '../http/handler.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { type BuiltFile, BuiltFiles, Bytes, ForeignFileError } from './builtFiles.ts';
@@ -24,9 +24,6 @@ const COPIES = 3;
 /** Memory overhead of an answer, besides its content. */
 const BYTES_PER_ANSWER = 600;
 
-/** Maximum length of a file name and of a path on common file systems, in bytes. */
-const LONGEST_NAME = 255;
-const LONGEST_PATH = 1024;
 const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 
 /** Thrown if the client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
@@ -77,6 +74,8 @@ class FairFiles implements Files<BuiltFile> {
     if (this.request.hasLeft(isLong)) throw new ClientLeftError('the client has left');
   }
 }
+
+const contentOfFile = (file: BuiltFile): Content<Readable> | Promise<Content<Readable>> => file.bytes ?? file.open(false);
 
 export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
   readonly #site: WatchedBuild;
@@ -143,26 +142,20 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
     });
   }
 
-  contentOf(file: BuiltFile): Content<Readable> | Promise<Content<Readable>> {
-    return file.bytes ?? file.open(false);
-  }
-
-  /** The body has one character per byte, as the texts of files. */
-  contentOfWindow(window: WindowAnswer): Bytes {
-    const known = this.#bytes.get(window);
-    if (known !== undefined) return known;
-    const bytes = new Bytes(Buffer.from(window.body, 'latin1'), window.gzip);
-    this.#bytes.set(window, bytes);
+  contentOf(found: PageAnswer<BuiltFile> | WindowAnswer): Content<Readable> | Promise<Content<Readable>> {
+    if (found.kind === 'page') return contentOfFile(found.page);
+    // The body has one character per byte, as the texts of files.
+    const bytes = this.#bytes.get(found) ?? new Bytes(Buffer.from(found.body, 'latin1'), found.gzip);
+    this.#bytes.set(found, bytes);
     return bytes;
   }
 
   /**
-   * True for all files in the folder, also those that its owner added. False for hidden files, `..`, names that are too
-   * long for a file system, and names with characters that are special on Windows.
+   * True for all files in the folder, also those that its owner added. False for hidden files, `..`, and names with
+   * characters that are special on Windows.
    */
   sends(path: string): boolean {
-    const isName = (name: string) => name !== '' && !name.startsWith('.') && Buffer.byteLength(name) <= LONGEST_NAME;
-    return path.length < LONGEST_PATH && !FORBIDDEN.test(path) && path.split('/').every(isName);
+    return !FORBIDDEN.test(path) && path.split('/').every((name) => name !== '' && !name.startsWith('.'));
   }
 
   async file(path: string, range?: string): Promise<Content<Readable> | undefined> {
@@ -173,7 +166,7 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
     // Builds write pages directly to their paths, and all other files to temporary paths that they then rename. An
     // incomplete page can be recognised.
     if (isPagePath(path, this.#site.last)) await readFacts(file, path);
-    return isReadByRanges(path) ? file.open(true, range) : this.contentOf(file);
+    return isReadByRanges(path) ? file.open(true, range) : contentOfFile(file);
   }
 
   close(): void {
