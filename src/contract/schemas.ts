@@ -9,8 +9,8 @@ import { rowsIndexPath } from '../pages/filePaths.ts';
 import { arePageSizes, DIALECTS, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
 import { RULES } from './fields.ts';
+import { parseSiteUrl, SITE_URL_RULE } from './plainUrl.ts';
 import { count, hashIn, objectOf, optional, rune } from './schemaParts.ts';
-import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { lastRead, networkName, sources } from './sources.ts';
 
 /** Hash without `0x`, in both dialects. */

@@ -61,7 +61,7 @@ type Run = readonly [first: number, last: number];
  * rules of the first of them. Drops heights outside the ranges `within`.
  */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
-  const joined = new Map<Rules, [number, number][]>();
+  const joined = new Map<Rules, Run[]>();
   let free: Run[] = joinRuns(within);
   for (const { rules, blocks } of lists.flat()) {
     for (const run of blocks) {
@@ -86,13 +86,9 @@ export const sourcesUpTo = (tip: number | undefined, list: Sources): Sources => 
   ...list.filter(({ rules }) => rules !== 'ord'),
 ];
 
-const intersection = ([a, b]: Run, [c, d]: Run): [number, number][] =>
-  Math.max(a, c) <= Math.min(b, d) ? [[Math.max(a, c), Math.min(b, d)]] : [];
-
-const without = ([a, b]: Run, [c, d]: Run): Run[] => {
-  if (d < a || b < c) return [[a, b]];
-  return [...(a < c ? [[a, c - 1] as const] : []), ...(d < b ? [[d + 1, b] as const] : [])];
-};
+const isRun = ([first, last]: Run): boolean => first <= last;
+const intersection = ([a, b]: Run, [c, d]: Run): Run[] => [[Math.max(a, c), Math.min(b, d)] as const].filter(isRun);
+const without = ([a, b]: Run, [c, d]: Run): Run[] => [[a, Math.min(b, c - 1)] as const, [Math.max(a, d + 1), b] as const].filter(isRun);
 
 /** Sorts ranges of heights, and joins ranges that overlap or follow each other without a gap. */
 export function joinRuns(runs: readonly Run[]): [number, number][] {

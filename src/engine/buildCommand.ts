@@ -4,7 +4,7 @@ import { resolve, sep } from 'node:path';
 import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
-import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
+import { parseSiteUrl, SITE_URL_RULE } from '../contract/plainUrl.ts';
 import { UsageError } from '../errors.ts';
 import { MOST_OBJECT } from '../format/root.ts';
 import type { BlockRange } from '../input/blockRange.ts';

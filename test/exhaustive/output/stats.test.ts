@@ -6,7 +6,7 @@ import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSiteUrl } from '../../../src/contract/siteUrl.ts';
+import { parseSiteUrl } from '../../../src/contract/plainUrl.ts';
 import { feed, latestBlocks, stats, statsFile } from '../../../src/contract/statsSchemas.ts';
 import { Store } from '../../../src/duckdb/store.ts';
 import { BLOCK_RUNES, RUNE_COUNTS } from '../../../src/engine/state/countBlocks.ts';
