@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT, saidBy } from '../support/cli.ts';
+import { endOf, portOf, ROOT, saidBy } from '../support/cli.ts';
 import { type LocalHost, sendTo } from '../support/server.ts';
 
 const PACKAGES = join(ROOT, 'test/hosts/node_modules');
@@ -52,32 +52,12 @@ export async function startRuntime(runtime: Runtime, dist: string): Promise<Runt
   });
   const endWithParent = () => child.kill('SIGKILL');
   process.once('exit', endWithParent);
-  const ended = new Promise<number | null>((resolve) =>
-    child.once('close', (code) => {
-      process.off('exit', endWithParent);
-      resolve(code);
-    }),
-  );
+  child.once('close', () => process.off('exit', endWithParent));
   const said = saidBy(child);
-  const port = await new Promise<number>((resolve, reject) => {
-    child.on('error', reject);
-    child.once('close', () => reject(new Error(`${runtime} ended before it listened: ${said.stdout}${said.stderr}`)));
-    child.stdout.on('data', () => {
-      const found = /on http:\/\/127\.0\.0\.1:([0-9]+) /.exec(said.stdout)?.[1];
-      if (found !== undefined) resolve(Number(found));
-    });
-  });
-  const stop = () => {
+  const port = await portOf(child);
+  const stop = async () => {
     child.kill('SIGTERM');
-    return ended;
+    return (await endOf(child))[0];
   };
-  return {
-    port,
-    send: sendTo(port),
-    errors: () => said.stderr,
-    stop,
-    close: async () => {
-      await stop();
-    },
-  };
+  return { port, send: sendTo(port), errors: () => said.stderr, stop, close: async () => void (await stop()) };
 }

@@ -4,7 +4,6 @@
  */
 
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -15,7 +14,6 @@ import { isUnread } from '../../src/serve/http/handler.ts';
 import { BuiltFiles, ForeignFileError } from '../../src/serve/local/builtFiles.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
-import { openSocket, untilClosed } from '../support/raw.ts';
 import { startServer } from '../support/server.ts';
 
 /** A clock that makes all files old enough for the cache. */
@@ -124,21 +122,6 @@ describe('a large file', () => {
     };
     expect(await etagOf(`archive/${name}.bin`)).toBe(`"${name.slice(0, 32)}"`);
     expect(await etagOf(`${name}.bin`)).not.toBe(`"${name.slice(0, 32)}"`);
-  });
-
-  it('is sent without an error inside if the client sends invalid HTTP meanwhile', async () => {
-    writeFileSync(large, content(8_000_000, 'x'));
-    const server = await startServer(dist);
-    const socket = openSocket(server.port, 'GET /large.json HTTP/1.1\r\nhost: a\r\n\r\n');
-    const answer = untilClosed(socket);
-    await Promise.race([once(socket, 'data'), answer]);
-    socket.pause();
-    await new Promise((resolve) => socket.write('nonsense\r\n\r\n', resolve));
-    // The server has read the nonsense when it has answered later requests.
-    for (let i = 0; i < 3; i += 1) await server.send('GET', '/runes/v1/');
-    socket.resume();
-    expect(await answer).not.toContain('HTTP/1.1 400');
-    await server.close();
   });
 });
 

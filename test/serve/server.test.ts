@@ -13,7 +13,7 @@ import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { RECORDED_LIMITS } from '../support/limits.ts';
 import { describeOutputs } from '../support/outputCases.ts';
-import { openSocket, untilClosed } from '../support/raw.ts';
+import { openSocket, sendRaw, untilClosed } from '../support/raw.ts';
 import { sampleOutput } from '../support/recorded.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -215,17 +215,6 @@ describe('a folder with a pipe for a manifest', () => {
 });
 
 describe('raw requests', () => {
-  const raw = (text: string): Promise<string> =>
-    new Promise((resolve, reject) => {
-      const socket = connect(host.port, '127.0.0.1', () => socket.write(text));
-      let answer = '';
-      socket.on('data', (chunk) => {
-        answer += chunk.toString('utf8');
-      });
-      socket.on('error', reject);
-      socket.on('close', () => resolve(answer));
-    });
-
   it.each([
     ['that is not HTTP', 'hello\r\n\r\n', 400, 'Bad Request'],
     ['with a header that has no name', 'GET / HTTP/1.1\r\nhost: x\r\n: y\r\n\r\n', 400, 'Bad Request'],
@@ -245,7 +234,7 @@ describe('raw requests', () => {
       'Payload Too Large',
     ],
   ])('%s are refused with the name of the status, as JSON', async (_, request, status, reason) => {
-    const answer = (await raw(request)).split('HTTP/1.1 ').at(-1) ?? '';
+    const answer = (await sendRaw(host.port, request)).split('HTTP/1.1 ').at(-1) ?? '';
     expect(answer.split('\r\n')[0]).toBe(`${status} ${reason}`);
     expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toEqual({
       statusCode: status,
@@ -267,8 +256,8 @@ describe('raw requests', () => {
 
   it('with a full URL as target, and OPTIONS *, are answered', async () => {
     const get = 'GET http://mirror.example/runes/v1/blocks/2000002/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
-    expect(await raw(get)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"total":1,/);
-    expect(await raw('OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 204 /);
+    expect(await sendRaw(host.port, get)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"total":1,/);
+    expect(await sendRaw(host.port, 'OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 204 /);
   });
 
   it('of a client that closes its side are answered, also compressed', async () => {
