@@ -2,11 +2,11 @@
  * Simulates builds that replace an output while a mirror reads it. An answer comes from the old build or from the new
  * build, or is a 503. It never mixes both builds.
  */
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
-import { archiveFiles } from '../support/archives.ts';
+import { archiveFiles, fileServer } from '../support/archives.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { startServer } from '../support/server.ts';
@@ -38,9 +38,7 @@ describe('a window of two pages, layout files', () => {
     let manifests = 0;
     const mirror = new FetchMirror((path) => {
       if (path.endsWith('manifest.json')) manifests += 1;
-      const file = join(work, fromNew(path) || (isDoneByThen && manifests > 1) ? other : 'old', path);
-      const isFile = existsSync(file) && statSync(file).isFile();
-      return Promise.resolve(isFile ? new Response(readFileSync(file)) : new Response(null, { status: 404 }));
+      return fileServer(join(work, fromNew(path) || (isDoneByThen && manifests > 1) ? other : 'old')).fetchFile(path);
     }, 0);
     const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
     return `${response?.status} ${response?.status === 503 ? '' : await response?.text()}`;

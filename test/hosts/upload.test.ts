@@ -4,11 +4,12 @@
  * kills: KILLS=50 npx vitest run --config test/hosts/vitest.config.ts upload
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
+import { fileServer } from '../support/archives.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { finished, ROOT } from '../support/cli.ts';
@@ -89,11 +90,7 @@ const ask = async (mirror: FetchMirror, target: string) => {
 };
 
 const answersOf = async (dist: string) => {
-  const mirror = new FetchMirror((path) => {
-    const file = join(dist, path);
-    const isFile = existsSync(file) && statSync(file).isFile();
-    return Promise.resolve(isFile ? new Response(readFileSync(file)) : new Response(null, { status: 404 }));
-  }, 0);
+  const mirror = new FetchMirror(fileServer(dist).fetchFile, 0);
   return Promise.all(TARGETS.map((target) => ask(mirror, target)));
 };
 

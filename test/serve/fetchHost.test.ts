@@ -10,6 +10,7 @@ import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { freshMsOf } from '../../src/serve/cloudflare/origins.ts';
 import worker from '../../src/serve/cloudflare/worker.ts';
 import { FetchMirror } from '../../src/serve/fetchHost.ts';
+import { fileServer } from '../support/archives.ts';
 import { checkCase, LIST_CASES } from '../support/cases.ts';
 import { describeOutputs } from '../support/outputCases.ts';
 import { sampleOutput } from '../support/recorded.ts';
@@ -51,15 +52,9 @@ describeOutputs((folder) => Promise.resolve(inProcess(folder)));
 describe('a manifest in memory', () => {
   it('is used for as long as the host says, and read again after that', async () => {
     const dist = await sampleOutput('archive');
-    let [now, read] = [1000, 0];
-    const mirror = new FetchMirror(
-      (path) => {
-        if (path.endsWith('manifest.json')) read += 1;
-        return Promise.resolve(new Response(readFileSync(join(dist, path))));
-      },
-      5000,
-      () => now,
-    );
+    let now = 1000;
+    const { fetchFile, asked } = fileServer(dist);
+    const mirror = new FetchMirror(fetchFile, 5000, () => now);
     for (const [time, reads] of [
       [1000, 1],
       [5999, 1],
@@ -69,7 +64,7 @@ describe('a manifest in memory', () => {
     ] as const) {
       now = time;
       expect((await mirror.answer(new Request('https://mirror.example/runes/v1/blocks/2000007/activity')))?.status).toBe(200);
-      expect([time, read]).toEqual([time, reads]);
+      expect([time, asked.filter(({ path }) => path === MANIFEST_PATH).length]).toEqual([time, reads]);
     }
   });
 
@@ -96,19 +91,13 @@ describe('a worker', () => {
       [{}, 1],
       [{ FRESH_SECONDS: '0' }, 3],
     ] as const) {
-      const paths: string[] = [];
-      const ASSETS = {
-        fetch: (request: Request) => {
-          const path = new URL(request.url).pathname.slice(1);
-          paths.push(path);
-          return Promise.resolve(new Response(readFileSync(join(dist, path)), { headers: { etag: '"a"' } }));
-        },
-      };
+      const { fetchFile, asked } = fileServer(dist);
+      const ASSETS = { fetch: (request: Request) => fetchFile(new URL(request.url).pathname.slice(1)) };
       for (let i = 0; i < 3; i += 1) {
         const response = await worker.fetch(new Request(`${ACTIVITY}?limit=60`), { ASSETS, ...settings }, { waitUntil: () => {} });
         expect(response.status).toBe(200);
       }
-      const count = (path: string) => paths.filter((one) => one.startsWith(path)).length;
+      const count = (begin: string) => asked.filter(({ path }) => path.startsWith(begin)).length;
       expect([count(MANIFEST_PATH), count(`archive/${archive.root}`)]).toEqual([manifests, 1]);
       if (manifests === 1) expect(count('archive/')).toBe(1 + 1 + 3);
     }

@@ -3,7 +3,7 @@
  * an incremental build equals a full build, verifies, and gives the answers of the model. The variable SEED repeats a
  * run, and FC_RUNS sets the number of histories: FC_RUNS=200 npm run test:exhaustive -- histories
  */
-import { cpSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { documentsOf, StoredArchive } from '../../../src/engine/archive/storedArchive.ts';
@@ -14,6 +14,7 @@ import { allCandidates, compareAll, compareRandom, Differences, inContract, unes
 import { FolderMirror } from '../../rehearsal/folderFiles.ts';
 import { CountedRows } from '../../rehearsal/model/countedRows.ts';
 import { RowStore } from '../../rehearsal/rows.ts';
+import { fileServer } from '../../support/archives.ts';
 import { type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { CROSSED, limitsWith, TINY } from '../../support/limits.ts';
 import { CHANGES, type Change, ModelHistory, OF_CHAIN } from '../../support/modelHistory.ts';
@@ -161,11 +162,6 @@ describe('a build of a range', () => {
 });
 
 describe('while an upload replaces older files', () => {
-  const fetchFrom = (folder: string) => async (path: string) => {
-    const file = join(folder, path);
-    const isFile = existsSync(file) && statSync(file).isFile();
-    return isFile ? new Response(readFileSync(file)) : new Response(null, { status: 404 });
-  };
   const ask = async (mirror: FetchMirror, target: string) => {
     const response = await mirror.answer(new Request(`http://127.0.0.1/runes/v1/${target}`));
     return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
@@ -201,7 +197,7 @@ describe('while an upload replaces older files', () => {
         }
         const asked = [...targets].sort(() => random() - 0.5).slice(0, 150);
         const answers = async (folder: string) => {
-          const mirror = new FetchMirror(fetchFrom(folder), 0);
+          const mirror = new FetchMirror(fileServer(folder).fetchFile, 0);
           return Promise.all(asked.map((target) => ask(mirror, target)));
         };
         const [old, fresh] = [await answers(before), await answers(after)];
@@ -214,13 +210,13 @@ describe('while an upload replaces older files', () => {
         const rank = (path: string) => (b[path] === undefined ? 3 : path.endsWith('manifest.json') ? 2 : 1);
         const order = changed.map((path) => ({ path, at: isOrdered ? rank(path) + random() / 2 : random() })).sort((x, y) => x.at - y.at);
         // The mirror `remembering` has all old files in memory. The other mirror reads everything anew.
-        const remembering = new FetchMirror(fetchFrom(remote), 3_600_000);
+        const remembering = new FetchMirror(fileServer(remote).fetchFile, 3_600_000);
         for (const target of asked) await ask(remembering, target);
         for (const { path } of order) {
           upload(after, remote, path);
           // Pages of layout `files` are no part of the requests.
           if (/^runes\/v1\/(?:blocks|transactions)\//.test(path)) continue;
-          for (const mirror of [remembering, new FetchMirror(fetchFrom(remote), 0)]) {
+          for (const mirror of [remembering, new FetchMirror(fileServer(remote).fetchFile, 0)]) {
             const at = history.upTo(asked.length);
             for (let i = 0; i < 5; i += 1) {
               const n = (at + i) % asked.length;
