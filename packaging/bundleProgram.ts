@@ -10,19 +10,13 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Packages with native libraries: they are dependencies of the package, and not part of its bundles. */
 export const NATIVE = ['@duckdb/node-api', '@duckdb/node-bindings'];
 
+/** Commands that have a bundle: all in `scripts/` but those that need tests or benchmarks. */
+const COMMANDS = ['build', 'export', 'init', 'keygen', 'pull', 'readRows', 'sample', 'serve', 'update', 'verify'];
+
 /** Maps each bundle of the program to its entry point. */
 const BUNDLES: Readonly<Record<string, string>> = {
   'rune-mirror': 'packaging/main.ts',
-  build: 'scripts/build.ts',
-  pull: 'scripts/pull.ts',
-  init: 'scripts/init.ts',
-  update: 'scripts/update.ts',
-  keygen: 'scripts/keygen.ts',
-  export: 'scripts/export.ts',
-  readRows: 'scripts/readRows.ts',
-  sample: 'scripts/sample.ts',
-  serve: 'scripts/serve.ts',
-  verify: 'scripts/verify.ts',
+  ...Object.fromEntries(COMMANDS.map((name) => [name, `scripts/${name}.ts`])),
   writer: 'src/engine/render/writerThread.ts',
   block: 'src/pull/node/blockThread.ts',
 };

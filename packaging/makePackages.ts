@@ -5,8 +5,8 @@
  * installation consists of this package and DuckDB, and no command has to compile TypeScript or bundle scripts.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { settingsSchema } from '../src/setup/settingsSchema.ts';
 import { siteAssets } from '../src/site/assets.ts';
@@ -29,18 +29,12 @@ function licencesOf(sources: readonly string[]): string {
   const folders = new Set(sources.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
   const texts = [...folders].sort().map((folder) => {
     const file = readdirSync(join(ROOT, folder)).find((entry) => /^licen[cs]e/i.test(entry));
-    const { name: title, version: number, license: kind } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Named;
-    if (file === undefined && kind === undefined) throw new Error(`${folder} has no licence`);
-    const text = file === undefined ? `Licence: ${kind}` : readFileSync(join(ROOT, folder, file), 'utf8').trim();
-    return `${title} ${number}\n\n${text}\n`;
+    const one = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Partial<typeof PROJECT>;
+    if (file === undefined && one.license === undefined) throw new Error(`${folder} has no licence`);
+    const text = file === undefined ? `Licence: ${one.license}` : readFileSync(join(ROOT, folder, file), 'utf8').trim();
+    return `${one.name} ${one.version}\n\n${text}\n`;
   });
   return `The programs of this package contain the following packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`;
-}
-
-interface Named {
-  readonly name: string;
-  readonly version: string;
-  readonly license?: string;
 }
 
 /** Returns hosting/upload.sh with the command names of this package. */
@@ -113,10 +107,7 @@ async function main(): Promise<void> {
   await makeProgram(folders.mirror, assets);
   makeClient(folders.client, assets);
   for (const [part, folder] of Object.entries(folders)) {
-    for (const path of ['LICENSE', `packaging/${part}/README.md`]) {
-      if (!existsSync(join(ROOT, path))) throw new Error(`${path} is missing`);
-      cpSync(join(ROOT, path), join(folder, path.split('/').at(-1) ?? path));
-    }
+    for (const path of ['LICENSE', `packaging/${part}/README.md`]) cpSync(join(ROOT, path), join(folder, basename(path)));
     const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', OUT], { cwd: folder, encoding: 'utf8' });
     process.stdout.write(`${join(OUT, packed.trim())}\n`);
   }
