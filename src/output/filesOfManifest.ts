@@ -38,10 +38,9 @@ export function filesOfStatistics(manifest: Manifest, read: (path: string) => Bu
  * Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last.
  */
 export function ownFiles(manifest: Manifest): OwnFile[] {
-  const openapi = openapiText(manifest);
   return [
-    ['docs/index.html', Buffer.from(apiDocsPage(openapi))],
-    [OPENAPI_PATH, Buffer.from(openapi)],
+    ['docs/index.html', Buffer.from(apiDocsPage(manifest))],
+    [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
     // Static hosts send these files for unknown paths.
     [NOT_FOUND_PATH, Buffer.from(notFoundPage(manifest))],
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],

@@ -30,6 +30,7 @@ export const API_VERSION = '1.7.0';
 /** Returns the document. Equal manifests give the same keys in the same order. */
 export function openapiText(manifest: Manifest): string {
   const site = siteOf(manifest);
+  const parameters = Object.entries(parametersIn(site, tipOf(manifest))).map(([name, one]) => [name, describeParameter(name, one)]);
   const document = {
     openapi: '3.1.1',
     info: {
@@ -43,29 +44,33 @@ export function openapiText(manifest: Manifest): string {
     // mirror, and for mirrors below any path.
     servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
-    tags: [
-      { name: 'Activity', description: 'Records of rune events, by transaction, block, rune and address.' },
-      { name: 'Etchings', description: 'Runes: their terms and supply.' },
-      { name: 'Balances', description: 'Balances of addresses, and holders of runes.' },
-      { name: 'Outputs', description: 'Unspent outputs with runes.' },
-      { name: 'Mirror', description: 'Status and content of this mirror.' },
-      { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
-      ...(site.parquet
-        ? [
-            {
-              name: 'Bulk data',
-              description: 'Ledger rows as Parquet files, for other mirrors and for programs that need more than pages.',
-            },
-          ]
-        : []),
-    ],
+    tags: tagsOf(site),
     paths: Object.fromEntries(endpointsOf(manifest, site).map((endpoint) => [endpoint.path, { get: operationOf(endpoint, site) }])),
-    components: { schemas: schemasOf(site), parameters: parametersIn(site, tipOf(manifest)), responses: RESPONSES, headers: HEADERS },
+    components: { schemas: schemasOf(site), parameters: Object.fromEntries(parameters), responses: RESPONSES, headers: HEADERS },
   };
   return `${JSON.stringify(document, null, 1)}\n`;
 }
 
-const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
+/** Returns the groups of endpoints. */
+export const tagsOf = (site: Site): { readonly name: Endpoint['tag']; readonly description: string }[] => [
+  { name: 'Activity', description: 'Records of rune events, by transaction, block, rune and address.' },
+  { name: 'Etchings', description: 'Runes: their terms and supply.' },
+  { name: 'Balances', description: 'Balances of addresses, and holders of runes.' },
+  { name: 'Outputs', description: 'Unspent outputs with runes.' },
+  { name: 'Mirror', description: 'Status and content of this mirror.' },
+  { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
+  ...(site.parquet
+    ? [
+        {
+          name: 'Bulk data',
+          description: 'Ledger rows as Parquet files, for other mirrors and for programs that need more than pages.',
+        } as const,
+      ]
+    : []),
+];
+
+/** Returns the rules of the API as paragraphs. */
+export const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
 
 **Order**: in a block the last transaction comes first, in a transaction the last event. **Windows**: \`limit\` and \`offset\` count entries. The default
 limit is ${defaultLimit(site)}, the maximum ${maximumLimit(site)}. An offset past the end gets no results and the true \`total\`.
@@ -126,13 +131,16 @@ const bare = ({ $schema: _dialect, $id: _id, ...schema }: z.core.JSONSchema.Base
 
 const HASH = RULES.hash.pattern;
 
+/** A parameter of requests. Those in paths have an example. */
+type Parameter = readonly [schema: z.ZodType, description: string, example?: string | number];
+
 /**
- * Returns the parameters of requests, with examples of those in paths. In requests, integers are written in decimal digits.
+ * Returns the parameters of requests by name. In requests, integers are written in decimal digits.
  * Hosts parse requests with pages/parseRequest.ts, which does not need the schema library. test/site/openapi.test.ts
  * checks that the parser and these schemas agree.
  */
-function parametersIn(site: Site, tip: number): Json {
-  const described: Readonly<Record<string, readonly [schema: z.ZodType, description: string, example?: string | number]>> = {
+export function parametersIn(site: Site, tip: number): Readonly<Record<string, Parameter>> {
+  return {
     tx_id: [
       z.string().regex(new RegExp(`^${HASH}$`)),
       'Transaction id: 64 hex digits, with or without `0x`, in any case. The example is a real etching.',
@@ -166,13 +174,12 @@ function parametersIn(site: Site, tip: number): Json {
     recent_height: [count, 'Height of one of the newest 144 blocks. The example is the highest block.', tip],
     letters: [z.string().regex(/^[a-z]{1,2}$/), 'The first two letters of a name without spacers, in lower case.', 'do'],
   };
-  return Object.fromEntries(
-    Object.entries(described).map(([name, [type, description, example]]) => {
-      const schema = bare(z.toJSONSchema(type, { io: 'input' }));
-      const where = example === undefined ? { in: 'query', required: false } : { in: 'path', required: true };
-      return [name, { name, ...where, description, schema, ...(example === undefined ? {} : { example }) }];
-    }),
-  );
+}
+
+function describeParameter(name: string, [type, description, example]: Parameter): Json {
+  const schema = bare(z.toJSONSchema(type, { io: 'input' }));
+  const where = example === undefined ? { in: 'query', required: false } : { in: 'path', required: true };
+  return { name, ...where, description, schema, ...(example === undefined ? {} : { example }) };
 }
 
 const HEADERS: Json = {
