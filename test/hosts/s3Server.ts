@@ -1,10 +1,9 @@
 /**
- * A small S3 server in memory, with the operations that rclone and the worker use. It is as strict as the real one: a
- * PUT stores the complete object or nothing, and requests must be signed (Signature Version 4), unless reading is
- * public. Similar servers on npm write objects in place, so that a reader may find a partial object, and they omit
- * folders from listings.
+ * A small S3 server in memory, with the operations that rclone uses. Like the real one, it stores a complete object or
+ * nothing, and requests need the access key, unless reading is public. It believes rclone's signatures. Similar servers
+ * on npm write objects in place, so that a reader may find a partial object, and they omit folders from listings.
  */
-import { createHash, createHmac } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listening } from '../support/server.ts';
 
@@ -46,8 +45,8 @@ export async function startS3({ isPublic = false }: { readonly isPublic?: boolea
     const { pathname, searchParams } = new URL(url, 'http://s3');
     const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/.exec(decodeURIComponent(pathname)) ?? [];
     requests.push(key === '' ? `${method} ?${searchParams}` : `${method} ${key}`);
-    const problem = checkSignature(request, body);
-    if (problem !== undefined && !(isPublic && method === 'GET' && key !== '')) return sendError(response, 403, 'AccessDenied', problem);
+    const isKnown = request.headers.authorization?.startsWith(`AWS4-HMAC-SHA256 Credential=${ACCESS_KEY.id}/`) === true;
+    if (!isKnown && !(isPublic && method === 'GET' && key !== '')) return sendError(response, 403, 'AccessDenied', 'unknown key');
     if (bucket !== BUCKET) return sendError(response, 404, 'NoSuchBucket', bucket);
     const status = await s3.intercept(method, key);
     if (status !== undefined) return sendError(response, status, 'Intercepted', 'made to fail');
@@ -73,11 +72,6 @@ export async function startS3({ isPublic = false }: { readonly isPublic?: boolea
 
   function put(request: IncomingMessage, response: ServerResponse, key: string, bytes: Buffer): void {
     const md5 = createHash('md5').update(bytes);
-    const wanted = request.headers['content-md5'];
-    if (wanted !== undefined && wanted !== md5.copy().digest('base64')) {
-      sendError(response, 400, 'BadDigest', key);
-      return;
-    }
     const kept = ['content-type', 'cache-control', 'x-amz-meta-mtime'].flatMap((name) => {
       const value = request.headers[name];
       return typeof value === 'string' ? [[name, value] as const] : [];
@@ -152,39 +146,4 @@ function listing(objects: ReadonlyMap<string, StoredObject>, query: URLSearchPar
     `<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${BUCKET}</Name>` +
     `<Prefix>${escapeXml(prefix)}</Prefix><MaxKeys>${most}</MaxKeys><IsTruncated>${isTruncated}</IsTruncated>${next}${entries.join('')}</ListBucketResult>`
   );
-}
-
-const AUTHORIZATION =
-  /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([0-9]{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
-
-/** Checks a request's signature by the rules of Signature Version 4. Returns its fault, or undefined if it is right. */
-function checkSignature(request: IncomingMessage, body: Buffer): string | undefined {
-  const [, id, day = '', region = '', signed = '', signature] = AUTHORIZATION.exec(request.headers.authorization ?? '') ?? [];
-  if (signature === undefined) return 'the request is not signed';
-  if (id !== ACCESS_KEY.id) return 'unknown key';
-  const payload = String(request.headers['x-amz-content-sha256']);
-  const date = String(request.headers['x-amz-date']);
-  const isBody = payload === 'UNSIGNED-PAYLOAD' || payload === createHash('sha256').update(body).digest('hex');
-  if (!isBody || !date.startsWith(day) || !signed.split(';').includes('host'))
-    return 'the body, the date or the host is not what was signed';
-  const [path = '', query = ''] = (request.url ?? '').split('?');
-  const canonical = [
-    request.method,
-    path,
-    query
-      .split('&')
-      .filter(Boolean)
-      .map((pair) => (pair.includes('=') ? pair : `${pair}=`))
-      .sort()
-      .join('&'),
-    ...signed.split(';').map((name) => `${name}:${String(request.headers[name]).trim()}`),
-    '',
-    signed,
-    payload,
-  ].join('\n');
-  const scope = `${day}/${region}/s3/aws4_request`;
-  const text = ['AWS4-HMAC-SHA256', date, scope, createHash('sha256').update(canonical).digest('hex')].join('\n');
-  const hmac = (key: string | Buffer, data: string) => createHmac('sha256', key).update(data).digest();
-  const key = hmac(hmac(hmac(hmac(`AWS4${ACCESS_KEY.secret}`, day), region), 's3'), 'aws4_request');
-  return hmac(key, text).toString('hex') === signature ? undefined : 'the signature does not match';
 }

@@ -401,7 +401,7 @@ describe('an upload that fails', () => {
 
   it('says so when the bucket cannot be reached or read', async () => {
     expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_ENDPOINT: 'http://127.0.0.1:1' })).toContain(`${REMOTE} cannot be read`);
-    expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_SECRET_ACCESS_KEY: 'wrong' })).toContain(`${REMOTE} cannot be read`);
+    expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_ACCESS_KEY_ID: 'wrong' })).toContain(`${REMOTE} cannot be read`);
   });
 
   it('advises to create a bucket that does not exist', async () => {
