@@ -9,8 +9,7 @@ import { replaceDurably } from '../disk/replaceFile.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../duckdb/lockDatabase.ts';
 import type { Store } from '../duckdb/store.ts';
 import { BuildError, InputError, isAbsence } from '../errors.ts';
-import { FOLDERS } from '../pages/fileKinds.ts';
-import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../pages/filePaths.ts';
+import { ARCHIVE_FOLDER, FINISHED, LIST_FOLDERS, MANIFEST_PATH, MARKER_PATH, ROWS_FOLDER } from '../pages/filePaths.ts';
 
 export const MARKER = MARKER_PATH;
 // The marker of an unfinished build has a second line, because hosting/upload.sh recognises it by the number of lines.
@@ -27,6 +26,9 @@ export interface OutputState {
   readonly hasData: boolean;
   readonly dialect?: unknown;
 }
+
+/** The folders of a build whose names do not depend on the build's data. */
+export const FOLDERS: readonly string[] = ['docs', 'runes', 'runes/v1', ...LIST_FOLDERS, ARCHIVE_FOLDER, ROWS_FOLDER];
 
 /** Inspects the output folder without changing it. Throws an InputError if this program did not make it. */
 export function inspectOutput(root: string): OutputState {

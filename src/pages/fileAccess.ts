@@ -1,5 +1,7 @@
 /** Interfaces through which the page map (respond.ts) reads the files of a build. Each host implements them. */
 
+import type { ArchiveFiles } from '../format/archiveReader.ts';
+
 export interface OpenFile {
   /**
    * Returns the content. ASCII bytes must become ASCII characters, because pages are cut only at ASCII characters. A
@@ -10,23 +12,11 @@ export interface OpenFile {
 
 /**
  * Opens files of a build. Paths are like `runes/v1/...`. `open` resolves to undefined when the file does not exist, and
- * rejects for any other failure. `File` is the host's own type, so that the host can send a page unchanged.
+ * rejects for any other failure. `File` is the host's own type, so that the host can send a page unchanged. `read` takes
+ * the path of an archive's file, not its name. `inflate` decodes as `text()` does.
  */
-export interface Files<File extends OpenFile> {
+export interface Files<File extends OpenFile> extends ArchiveFiles {
   open(path: string): Promise<File | undefined>;
-  /**
-   * Reads `length` bytes of an archive's file from `offset` on. `size` is the size of the complete file: if `length`
-   * equals `size`, the host needs no range request. Resolves to undefined when the file is missing or shorter. Rejects
-   * for any other failure.
-   */
-  read(path: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
-  /**
-   * Inflates one gzip member, and decodes it as `text()` does. Rejects for bytes that are not gzip, for a wrong
-   * checksum, and for content of more than `most` bytes.
-   */
-  inflate(member: Uint8Array, most: number): Promise<string>;
-  /** See ArchiveFiles (format/archiveReader.ts). */
-  readonly nearBytes?: number | undefined;
 }
 
 /**

@@ -3,18 +3,7 @@
  * files that builds write, with verification, the documents, the API's description, netlify.toml, and the recipes of
  * nginx and Caddy. Content type and headers depend on the extension (serve/http/headers.ts).
  */
-import {
-  ARCHIVE_FOLDER,
-  FEED_PATH,
-  LANDING_PATH,
-  LATEST_PATH,
-  LIST_FOLDERS,
-  MANIFEST_PATH,
-  MARKER_PATH,
-  ROWS_FOLDER,
-  STATS_PATH,
-  STATUS_PATH,
-} from './filePaths.ts';
+import { FEED_PATH, LANDING_PATH, LATEST_PATH, MANIFEST_PATH, MARKER_PATH, STATS_PATH, STATUS_PATH } from './filePaths.ts';
 
 /** The OpenAPI description. It is in the root folder, because the server URL in it is relative. */
 export const OPENAPI_PATH = 'openapi.json';
@@ -84,21 +73,6 @@ export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
   pattern === undefined ? path === file : pattern.test(file);
 
 const FIXED = /* @__PURE__ */ BUILD_FILES.filter(({ pattern }) => pattern === undefined).map(({ path }) => path);
-
-/** The folders of a build whose names do not depend on the build's data. */
-export const FOLDERS: readonly string[] = /* @__PURE__ */ (() => [
-  ...new Set([
-    ...FIXED.flatMap((path) =>
-      path
-        .split('/')
-        .slice(0, -1)
-        .map((_, i, names) => names.slice(0, i + 1).join('/')),
-    ),
-    ...LIST_FOLDERS,
-    ARCHIVE_FOLDER,
-    ROWS_FOLDER,
-  ]),
-])();
 
 const SENT = /* @__PURE__ */ BUILD_FILES.filter(({ isSent = true }) => isSent);
 

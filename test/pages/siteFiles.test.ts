@@ -1,9 +1,10 @@
 /** Compares the table of a build's files (src/pages/fileKinds.ts) with every other list or pattern of these files. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manifest as manifestSchema } from '../../src/contract/schemas.ts';
 import { ownFiles } from '../../src/output/filesOfManifest.ts';
+import { FOLDERS } from '../../src/output/outputFolder.ts';
 import { BUILD_FILES, type FileKind, isBuiltFile, isOfKind, pageOfFolder } from '../../src/pages/fileKinds.ts';
 import {
   FEED_PATH,
@@ -73,6 +74,11 @@ describe('every kind of file of a build', () => {
       isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     const byData = BUILD_FILES.filter((kind) => kind.pattern !== undefined || whenOf(kind) !== undefined);
     expect(pathsOf(byData).filter((path) => !isSwept(path))).toEqual([]);
+  });
+
+  it('is in a folder that builds check for links', () => {
+    const isChecked = (path: string) => FOLDERS.includes(dirname(path)) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    expect(pathsOf(BUILD_FILES).filter((path) => path.includes('/') && !isChecked(path))).toEqual([]);
   });
 
   it('has a content type', () => {

@@ -1,5 +1,5 @@
 /** Limits of the local server on each client, which Node.js enforces, and its answers to requests that are no HTTP. */
-import { type RequestListener, type Server, type ServerOptions, type ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../../errors.ts';
 import { SERVER_LIMITS } from '../../limits.ts';
@@ -34,20 +34,22 @@ export const CLIENT_LIMITS = {
 };
 export type ClientLimits = Readonly<typeof CLIENT_LIMITS>;
 
-export const serverOptions = (limits: ClientLimits): ServerOptions => ({
-  headersTimeout: limits.headersMs,
-  requestTimeout: limits.requestMs,
-  keepAliveTimeout: limits.idleMs,
-  connectionsCheckingInterval: limits.checkEveryMs,
-  maxHeaderSize: limits.headerBytes,
-  noDelay: true,
-});
-
-/** Applies the limits that can be set only after the server is created. */
-export function limitServer(server: Server, limits: ClientLimits): void {
+/** Creates a server with these limits. `work` makes the answers of a connection one after another. */
+export function limitedServer(work: RequestListener, limits: ClientLimits): Server {
+  const options = {
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    connectionsCheckingInterval: limits.checkEveryMs,
+    maxHeaderSize: limits.headerBytes,
+    noDelay: true,
+  };
+  const server = createServer(options, inTurn(work, limits));
   server.maxConnections = limits.connections;
   server.timeout = limits.stalledMs;
-  server.on('clientError', refuse);
+  // Answers a client that closes its sending side after the request.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  return server.on('clientError', refuse);
 }
 
 /** The answer whose turn it is on each connection, and the number of requests that wait for theirs. */
@@ -57,7 +59,7 @@ const turns = new WeakMap<Duplex, { current: ServerResponse | undefined; waiting
  * Makes the answers of a connection one after another: a client may send many requests before it reads an answer. Node.js
  * gives the connection to an answer when its turn comes. It never comes after an answer that closes the connection.
  */
-export const inTurn =
+const inTurn =
   (work: RequestListener, limits: ClientLimits): RequestListener =>
   (request, response) => {
     const { socket } = request;

@@ -1,6 +1,6 @@
 /** The local server: the handler (serve/http/handler.ts) over node:http. */
 import { ReadStream } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Log } from '../../cli/log.ts';
@@ -9,7 +9,7 @@ import { FormatError } from '../../format/formatVersion.ts';
 import { shortTarget } from '../http/errorBodies.ts';
 import { isUnread, type Reply, replyTo, unavailable } from '../http/handler.ts';
 import { logRequests } from './accessLog.ts';
-import { CLIENT_LIMITS, type ClientLimits, inTurn, limitServer, serverOptions } from './clientLimits.ts';
+import { CLIENT_LIMITS, type ClientLimits, limitedServer } from './clientLimits.ts';
 import { ClientLeftError, DiskOrigin, type LocalRequest } from './diskOrigin.ts';
 
 export interface ServerSettings {
@@ -29,7 +29,7 @@ export function createMirrorServer(
   { compresses = true, limits = CLIENT_LIMITS, accessLog, now = Date.now }: Partial<ServerSettings> = {},
 ): Server {
   const origin = new DiskOrigin(dir, compresses, limits, now);
-  const listener = inTurn((request, response) => {
+  const server = limitedServer((request, response) => {
     const exchange = new Exchange(request, response);
     exchange.answer(origin).catch((error: unknown) => {
       if (error instanceof ClientLeftError) response.destroy();
@@ -42,10 +42,6 @@ export function createMirrorServer(
       else void exchange.send(unavailable(error instanceof FormatError ? error.message : undefined));
     });
   }, limits);
-  const server = createServer(serverOptions(limits), listener);
-  // Answers a client that closes its sending side after the request.
-  Object.assign(server, { httpAllowHalfOpen: true });
-  limitServer(server, limits);
   if (accessLog !== undefined) logRequests(server, accessLog);
   server.on('close', () => origin.close());
   return server;

@@ -11,15 +11,13 @@ import { plainCall } from '../../program.ts';
 /** The manifest of the build in a folder. `now()` returns the same object until the manifest's file changes. */
 export class WatchedBuild {
   readonly #path: string;
-  #stamp = '';
-  #site: BuiltSite;
+  #known: { readonly stamp: string; readonly site: BuiltSite };
 
   /** Throws an InputError if the folder has no build. */
   constructor(dir: string) {
     this.#path = join(dir, MANIFEST_PATH);
-    this.#stamp = this.#stampNow();
     try {
-      this.#site = readSite(this.#path);
+      this.#known = { stamp: this.#stampNow(), site: readSite(this.#path) };
     } catch (error) {
       throw error instanceof FormatError ? new InputError(`${this.#path} cannot be read: ${error.message}`) : error;
     }
@@ -27,7 +25,7 @@ export class WatchedBuild {
 
   /** Returns the manifest as last read, without checking the file. */
   get last(): BuiltSite {
-    return this.#site;
+    return this.#known.site;
   }
 
   /**
@@ -36,11 +34,8 @@ export class WatchedBuild {
    */
   now(): BuiltSite {
     const stamp = this.#stampNow();
-    if (stamp !== this.#stamp) {
-      this.#site = readSite(this.#path);
-      this.#stamp = stamp;
-    }
-    return this.#site;
+    if (stamp !== this.#known.stamp) this.#known = { stamp, site: readSite(this.#path) };
+    return this.#known.site;
   }
 
   #stampNow(): string {
