@@ -5,24 +5,13 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { BENCH_COMMAND } from '../../bench/bench.ts';
-import { BENCH_HOSTS_COMMAND } from '../../bench/hosts.ts';
-import { BENCH_NODE_COMMAND } from '../../bench/node.ts';
 import { type Flag, Flags } from '../../src/cli/flags.ts';
 import { status } from '../../src/contract/schemas.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/engine/buildCommand.ts';
 import { EXIT, EXIT_MEANINGS, type Exit } from '../../src/errors.ts';
-import { EXPORT_COMMAND } from '../../src/export/exportCommand.ts';
-import { SAMPLE_COMMAND } from '../../src/input/sampleCommand.ts';
-import { KEYGEN_COMMAND } from '../../src/output/keygenCommand.ts';
-import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
-import { SERVE_COMMAND } from '../../src/serve/serveCommand.ts';
-import { INIT_COMMAND } from '../../src/setup/initCommand.ts';
-import { UPDATE_COMMAND } from '../../src/setup/updateCommand.ts';
-import { VERIFY_COMMAND } from '../../src/verify/verifyCommand.ts';
-import { REHEARSAL_COMMAND } from '../rehearsal/rehearsal.ts';
 import { filesBelow, temporaryFolder, tree, writeFiles } from '../support/build.ts';
 import { endOf, portOf, ROOT, run, runProcess, start, untilSaid } from '../support/cli.ts';
+import { COMMANDS } from '../support/commands.ts';
 import { ndjson, record } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
 
@@ -256,21 +245,7 @@ describe('npm start', () => {
 
 describe('help and documents', () => {
   const page = readFileSync(join(ROOT, 'docs/run-a-mirror.md'), 'utf8');
-  const commands = [
-    ['build', BUILD_COMMAND],
-    ['serve', SERVE_COMMAND],
-    ['verify', VERIFY_COMMAND],
-    ['pull', PULL_COMMAND],
-    ['keygen', KEYGEN_COMMAND],
-    ['export', EXPORT_COMMAND],
-    ['init', INIT_COMMAND],
-    ['update', UPDATE_COMMAND],
-    ['sample', SAMPLE_COMMAND],
-    ['bench', BENCH_COMMAND],
-    ['benchNode', BENCH_NODE_COMMAND],
-    ['rehearsal', REHEARSAL_COMMAND],
-    ['benchHosts', BENCH_HOSTS_COMMAND],
-  ] as const;
+  const commands = Object.entries(COMMANDS);
   it('cover every command', () => {
     // `readRows` is not a command of users. Pulls start it, and it has no flags.
     const scripts = readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.ts') && name !== 'readRows.ts');
