@@ -137,15 +137,3 @@ it('parts of files come from an HTTP origin too', async () => {
   await quietly(await startCloudflare({ ORIGIN: `http://127.0.0.1:${origin.port}/` }), (host) => checkRanges(host.port, builds.files));
   await origin.close();
 });
-
-it('a worker without an origin says so', async () => {
-  const host = await startCloudflare({}, false);
-  try {
-    const { status, body } = await host.send('GET', '/runes/v1/');
-    expect([status, body]).toEqual([500, expect.stringContaining('bind an R2 bucket as BUCKET')]);
-    // The program writes its log after its answer.
-    await vi.waitFor(() => expect(host.log()).toContain('bind an R2 bucket as BUCKET'), 60_000);
-  } finally {
-    await host.close();
-  }
-});

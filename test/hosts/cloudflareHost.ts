@@ -79,24 +79,20 @@ function bundle(deployment: Deployment, args: readonly string[] = []): string {
 }
 
 /** Starts the worker with these variables. Without a variable ORIGIN, it reads from the bucket, which is empty. */
-export async function startCloudflare(
-  settings: Readonly<Record<string, string>> = {},
-  hasBucket = !('ORIGIN' in settings),
-): Promise<CloudflareHost> {
+export async function startCloudflare(settings: Readonly<Record<string, string>> = {}): Promise<CloudflareHost> {
   return run(bundle('r2'), {
     compatibilityDate: configurationOf('r2').compatibility_date,
     bindings: settings,
-    r2Buckets: hasBucket ? ['BUCKET'] : [],
+    r2Buckets: 'ORIGIN' in settings ? [] : ['BUCKET'],
   });
 }
 
 /** Starts the worker that is deployed together with the files of a build. */
-export async function startCloudflareAssets(dist: string, settings: Readonly<Record<string, string>> = {}): Promise<LocalHost & Logged> {
+export async function startCloudflareAssets(dist: string): Promise<LocalHost & Logged> {
   const { assets, compatibility_date } = configurationOf('assets');
   if (assets?.directory !== 'dist') throw new Error('wrangler.jsonc does not deploy the folder that builds go to');
   return run(bundle('assets', ['--assets', dist]), {
     compatibilityDate: compatibility_date,
-    bindings: settings,
     // The values that wrangler derives from its configuration.
     assets: {
       directory: dist,

@@ -217,16 +217,7 @@ describe('a folder with a pipe for a manifest', () => {
 describe('raw requests', () => {
   it.each([
     ['that is not HTTP', 'hello\r\n\r\n', 400, 'Bad Request'],
-    ['with a header that has no name', 'GET / HTTP/1.1\r\nhost: x\r\n: y\r\n\r\n', 400, 'Bad Request'],
-    ['of another version', 'GET / HTTP/9.9\r\nhost: x\r\n\r\n', 400, 'Bad Request'],
     ['with a URL that is too long', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 431, 'Request Header Fields Too Large'],
-    [
-      'with too many headers',
-      `GET / HTTP/1.1\r\nhost: x\r\n${Array.from({ length: 3000 }, (_, i) => `x-${i}: y\r\n`).join('')}\r\n`,
-      431,
-      'Request Header Fields Too Large',
-    ],
-    ['with headers that are too long', `GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'Request Header Fields Too Large'],
     [
       'with chunk extensions that are too long',
       `POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}\r\n`,
