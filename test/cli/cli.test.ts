@@ -12,15 +12,8 @@ import { EXIT, EXIT_MEANINGS, type Exit } from '../../src/errors.ts';
 import { filesBelow, temporaryFolder, tree, writeFiles } from '../support/build.ts';
 import { endOf, portOf, ROOT, run, runProcess, start, untilSaid } from '../support/cli.ts';
 import { COMMANDS } from '../support/commands.ts';
-import { ndjson, record } from '../support/records.ts';
+import { ndjson, record, workFolder } from '../support/records.ts';
 import { sendTo } from '../support/server.ts';
-
-/** Returns a folder with one valid input file. */
-function workFolder(): string {
-  const work = temporaryFolder();
-  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
-  return work;
-}
 
 describe('scripts/run.cjs', () => {
   it.each([

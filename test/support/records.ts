@@ -1,5 +1,6 @@
 /** Invented activity records for tests. */
 import { createHash } from 'node:crypto';
+import { temporaryFolder, writeFiles } from './build.ts';
 
 export interface Activity {
   rune: { id: string; number: number; name: string; spaced_name: string };
@@ -54,3 +55,10 @@ export const ndjson = (records: readonly unknown[]): string => records.map((r) =
 
 /** Returns the words of a text, for long lists of texts without spaces. */
 export const words = (text: string): string[] => text.split(/[ \n]+/).filter(Boolean);
+
+/** Returns a folder with one valid input file. */
+export function workFolder(): string {
+  const work = temporaryFolder();
+  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
+  return work;
+}

@@ -4,18 +4,11 @@ import { cpSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { temporaryFolder, writeFiles } from '../../support/build.ts';
+import { temporaryFolder } from '../../support/build.ts';
 import { endOf, portOf, ROOT, run, saidBy, start, untilSaid } from '../../support/cli.ts';
-import { ndjson, record } from '../../support/records.ts';
+import { workFolder } from '../../support/records.ts';
 import { sendTo } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-
-/** Returns a folder with one valid input file. */
-function workFolder(): string {
-  const work = temporaryFolder();
-  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
-  return work;
-}
 
 /**
  * Returns the worker processes of a server with --workers, oldest first. Skips the process of the compiler, which runs

@@ -3,16 +3,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder, writeFiles } from '../../support/build.ts';
 import { endOf, finished, ROOT, run, start } from '../../support/cli.ts';
-import { ndjson, record } from '../../support/records.ts';
-
-/** Returns a folder with one valid input file. */
-function workFolder(): string {
-  const work = temporaryFolder();
-  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
-  return work;
-}
+import { workFolder } from '../../support/records.ts';
 
 describe('npm run build', () => {
   it('continues when the reader of its output is gone', async () => {
