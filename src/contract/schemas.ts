@@ -1,16 +1,14 @@
-/** Zod schemas of responses and of the documents of builds. */
+/** Zod schemas of the documents of builds, and of errors. */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
 import { isFileName } from '../format/fileName.ts';
 import { FORMAT, formatFault } from '../format/formatVersion.ts';
 import { MOST_NOTE_CHARACTERS } from '../format/signedNote.ts';
-import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { rowsIndexPath } from '../pages/filePaths.ts';
-import { arePageSizes, DIALECTS, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
+import { arePageSizes, DIALECTS, LAYOUTS } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
-import { RULES } from './fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './plainUrl.ts';
-import { count, hashIn, objectOf, optional, rune } from './schemaParts.ts';
+import { count, objectOf, optional } from './schemaParts.ts';
 import { lastRead, networkName, sources } from './sources.ts';
 
 /** Hash without `0x`, in both dialects. */
@@ -18,59 +16,6 @@ export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Maximum number of runes that a manifest names in `left_out` or `unbalanced`. Further runes are only counted. */
 export const MOST_RUNES_NAMED = 20;
-
-/** Returns the schemas of responses in a dialect, by name in the OpenAPI document. */
-export function responseSchemas(dialect: Dialect) {
-  const spelled = dialect === 'contract' ? 'with `0x`' : 'without `0x`';
-  const hash = hashIn(dialect);
-  const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
-  const location = objectOf('Block, transaction and output of the event.', {
-    block_hash: hash.describe(`Block hash, in lower case, ${spelled}.`),
-    block_height: count.describe('Block height.'),
-    tx_id: hash.describe(`Transaction id, in lower case, ${spelled}.`),
-    tx_index: count.describe('Index of the transaction in the block, from 0.'),
-    vout: optional(count, 'Index of the output in the transaction. Left out if there is no output, as in etchings, mints and some burns.'),
-    output: optional(
-      z.string().regex(output),
-      dialect === 'contract'
-        ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out if there is no output.'
-        : 'The output as `txid:vout`, without `0x`. Left out if there is no output.',
-    ),
-    timestamp: count.describe('Block time, in seconds since 1970 (UTC).'),
-  });
-  const activity = objectOf('One event of a rune. Fields without a value are left out, never null.', {
-    rune,
-    address: optional(
-      z.string(),
-      'Address that received, sent or burned the amount. Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address.',
-    ),
-    receiver_address: optional(
-      z.string(),
-      'Address that received the amount sent. Only in sends, and left out if the script of the output has no address.',
-    ),
-    amount: optional(
-      z.string().regex(new RegExp(`^${RULES.amount.pattern}$`)),
-      'Amount of the rune as a decimal number, with the decimals of the rune. A string, because it may need 128 bits.',
-    ),
-    operation: z.enum(OPERATIONS).describe('Kind of the event.'),
-    location,
-  });
-  const list = objectOf('A window of a list.', {
-    limit: z.int().min(1).describe('The limit that was applied, in records.'),
-    offset: count.describe('The offset that was applied, in records.'),
-    total: count.describe('Number of records in the list, whatever the window. 0 for an id that this mirror does not have.'),
-    results: z.array(activity).describe('The records of the window; empty if the offset is past the end.'),
-  });
-  const ofRune = activity
-    .omit({ rune: true })
-    .describe('One event of the rune of the list. Fields without a value are left out, never null.');
-  const runeList = list
-    .extend({ results: z.array(ofRune).describe('The records of the window; empty if the offset is past the end.') })
-    .describe('A window of the activity of a rune.');
-  return { Rune: rune, Location: location, Activity: activity, ActivityList: list, RuneActivity: ofRune, RuneActivityList: runeList };
-}
-
-export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
 export const errorResponse = objectOf('Body of an error response.', {
   statusCode: z.int().describe('The HTTP status.'),

@@ -4,16 +4,14 @@
  * description and the checks cannot differ.
  */
 import { z } from 'zod';
-import { BALANCE_SCHEMAS } from '../contract/balanceSchemas.ts';
+import { answerSchemas, unknownRune } from '../contract/answerSchemas.ts';
 import { changesSchemas } from '../contract/changesSchemas.ts';
-import { etchingSchemas, unknownRune } from '../contract/etchingSchemas.ts';
 import { RULES } from '../contract/fields.ts';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
 import { count } from '../contract/schemaParts.ts';
-import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
+import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, status } from '../contract/schemas.ts';
 import { searchFile } from '../contract/searchFileSchema.ts';
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/statsSchemas.ts';
-import { outputSchemas } from '../contract/unspentOutputSchemas.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/filePaths.ts';
 import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/mirrorOptions.ts';
@@ -95,10 +93,7 @@ Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'wit
 function schemasOf(site: Site): Json {
   const registry = z.registry<{ id: string }>();
   const named = {
-    ...responseSchemas(site.dialect),
-    ...etchingSchemas(site.dialect),
-    ...BALANCE_SCHEMAS,
-    ...outputSchemas(site.dialect),
+    ...answerSchemas(site.dialect),
     ...(site.dialect === 'hiro' ? { UnknownRune: unknownRune } : {}),
     Error: errorResponse,
     Status: status,

@@ -5,8 +5,9 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { envelope } from '../contract/answerSchemas.ts';
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
-import { type BlockDigest, envelope, misfitOf } from '../contract/schemas.ts';
+import { type BlockDigest, misfitOf } from '../contract/schemas.ts';
 import { type LineFile, writeLines } from '../disk/lineFile.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { portionsOf } from '../duckdb/blockRanges.ts';

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { etchingSchemas } from '../../src/contract/etchingSchemas.ts';
+import { answerSchemas } from '../../src/contract/answerSchemas.ts';
 import { FORMAT } from '../../src/engine/state/state.ts';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
@@ -50,7 +50,7 @@ const fieldsOf = ({ shape }: z.ZodObject): string[] =>
 
 it('test/rehearsal/expected.ts has each field of an etching', () => {
   const text = readFileSync(join(ROOT, 'test/rehearsal/expected.ts'), 'utf8');
-  expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !new RegExp(`\\b${name}"?:`).test(text))).toEqual([]);
+  expect(fieldsOf(answerSchemas('hiro').Etching).filter((name) => !new RegExp(`\\b${name}"?:`).test(text))).toEqual([]);
 });
 
 describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout) => {
@@ -75,7 +75,7 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
 
   it('have each field of their schema', async () => {
     const body = await listed();
-    expect(fieldsOf(etchingSchemas('hiro').Etching).filter((name) => !body.includes(`"${name}":`))).toEqual([]);
+    expect(fieldsOf(answerSchemas('hiro').Etching).filter((name) => !body.includes(`"${name}":`))).toEqual([]);
   });
 
   it('change only with a new FORMAT of the state, because an incremental build keeps older etchings', async () => {

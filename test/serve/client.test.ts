@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { envelope, manifest } from '../../src/contract/schemas.ts';
+import { envelope } from '../../src/contract/answerSchemas.ts';
+import { manifest } from '../../src/contract/schemas.ts';
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import * as source from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';

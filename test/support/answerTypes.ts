@@ -3,34 +3,18 @@
  * writes them, and a test compares them.
  */
 import { z } from 'zod';
-import { BALANCE_SCHEMAS } from '../../src/contract/balanceSchemas.ts';
-import { etchingSchemas } from '../../src/contract/etchingSchemas.ts';
-import { manifest, responseSchemas } from '../../src/contract/schemas.ts';
-import { outputSchemas } from '../../src/contract/unspentOutputSchemas.ts';
+import { answerSchemas } from '../../src/contract/answerSchemas.ts';
+import { manifest } from '../../src/contract/schemas.ts';
 import type { Dialect } from '../../src/pages/mirrorOptions.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
 /** The answers of which the client returns parsed objects, by the names of their types. */
 function answersIn(dialect: Dialect): Record<string, z.ZodType> {
-  const { Rune, Location, Activity, ActivityList, RuneActivity, RuneActivityList } = responseSchemas(dialect);
-  const { Etching, EtchingList } = etchingSchemas(dialect);
-  const { Output, OutputList } = outputSchemas(dialect);
+  const names: Readonly<Record<string, string>> = { Location: 'ActivityLocation', Output: 'OutputAnswer' };
+  const answers = Object.entries(answerSchemas(dialect));
   return {
-    Rune,
-    ActivityLocation: Location,
-    Activity,
-    ActivityPage: ActivityList,
-    RuneActivity,
-    RuneActivityPage: RuneActivityList,
-    Etching,
-    EtchingPage: EtchingList,
-    Balance: BALANCE_SCHEMAS.Balance,
-    BalancePage: BALANCE_SCHEMAS.BalanceList,
-    Holder: BALANCE_SCHEMAS.Holder,
-    HolderPage: BALANCE_SCHEMAS.HolderList,
-    OutputAnswer: Output,
-    OutputPage: OutputList,
+    ...Object.fromEntries(answers.map(([name, schema]) => [names[name] ?? name.replace(/List$/, 'Page'), schema])),
     MirrorManifest: manifest,
   };
 }

@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { errorResponse, responseSchemas } from '../../src/contract/schemas.ts';
+import { answerSchemas } from '../../src/contract/answerSchemas.ts';
+import { errorResponse } from '../../src/contract/schemas.ts';
 import { ROOT } from './cli.ts';
 import type { Answer, Host } from './server.ts';
 
@@ -203,7 +204,7 @@ export async function checkCase(
 function bodyOf(answer: Answer, expected: Case['body'], target: string): unknown {
   if (typeof expected === 'string') return answer.body;
   const { limit, offset, total, results } = JSON.parse(answer.body) as { limit: number; offset: number; total: number; results: unknown[] };
-  const { ActivityList, RuneActivityList } = responseSchemas('contract');
+  const { ActivityList, RuneActivityList } = answerSchemas('contract');
   (target.includes('/etchings/') ? RuneActivityList : ActivityList).parse(JSON.parse(answer.body));
   return [limit, offset, total, results.length];
 }
