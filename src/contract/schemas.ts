@@ -5,10 +5,10 @@ import { isFileName } from '../format/fileName.ts';
 import { FORMAT, formatFault } from '../format/formatVersion.ts';
 import { MOST_NOTE_CHARACTERS } from '../format/signedNote.ts';
 import { rowsIndexPath } from '../pages/filePaths.ts';
-import { arePageSizes, DIALECTS, LAYOUTS } from '../pages/mirrorOptions.ts';
+import { arePageSizes, DIALECTS, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './plainUrl.ts';
-import { count, objectOf, optional } from './schemaParts.ts';
+import { count, hashIn, objectOf, optional } from './schemaParts.ts';
 import { lastRead, networkName, sources } from './sources.ts';
 
 /** Hash without `0x`, in both dialects. */
@@ -51,6 +51,48 @@ export const digestsFile = objectOf('Digests of the blocks of 1,000 heights.', {
 });
 
 export type BlockDigest = Readonly<z.infer<typeof digestsFile>['blocks'][number]>;
+
+/** Returns the schemas of the files of changes (lists/changes.ts) in a dialect, by name in the OpenAPI document. */
+export function changesSchemas(dialect: Dialect) {
+  const point = {
+    height: z.int().min(0).describe('Height of the block.'),
+    hash: hashIn(dialect).describe('Hash of the block, in the same form as in lists.'),
+  };
+  const outpoints = z.array(z.string().regex(/^[0-9a-f]{64}:[0-9]+$/));
+  const Changes = objectOf('What a block touched. Each list is sorted by bytes.', {
+    ...point,
+    previous: optional(
+      z.strictObject(point),
+      'The block below. Blocks without activity whose hash the mirror does not know are skipped. Left out in the lowest block.',
+    ),
+    runes: z.array(z.string()).describe('Ids of the runes in its records.'),
+    addresses: z.array(z.string()).describe('Addresses in its records.'),
+    made: outpoints.describe('Outputs that received runes, as `txid:vout`.'),
+    spent: optional(outpoints, 'Outputs with runes that the block spends. Left out if the mirror is not from a node.'),
+    more: optional(z.literal(true), 'True if a list was cut after its first `most_entries` entries. Left out otherwise.'),
+  });
+  const ChangesIndex = objectOf('The list of the files of changes.', {
+    most_blocks: z.int().min(1).describe('Most blocks with such a file.'),
+    most_entries: z.int().min(1).describe('Most entries of a list in such a file.'),
+    blocks: z
+      .array(z.strictObject({ ...point, sha256: hex64.describe('SHA-256 of the file of the block.') }))
+      .describe('The newest blocks, heights ascending.'),
+  });
+  return { Changes, ChangesIndex };
+}
+
+const namedRune = [z.string().describe('Name with its spacers.'), z.string().describe('Rune id.'), count.describe('Rune number.')] as const;
+const symbol = z.string().describe('Symbol; left out if the rune has none, or the mirror has no etchings.');
+
+/** Schema of `runes/v1/search/do.json`, a file that finds runes by the first letters of their names (lists/searchFiles.ts). */
+export const searchFile = objectOf('Runes by the first letters of their names.', {
+  runes: z
+    .array(z.union([z.tuple(namedRune), z.tuple([...namedRune, symbol])]))
+    .describe(
+      'Runes whose names begin with these letters, oldest first. Complete, except for names that continue with a letter in `more`.',
+    ),
+  more: z.string().describe('Next letters that have their own file. Of the runes with these letters, only the oldest are in this file.'),
+});
 
 /** Page sizes, ascending. The first is the default limit, and the last is the maximum limit. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });

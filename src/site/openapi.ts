@@ -5,12 +5,18 @@
  */
 import { z } from 'zod';
 import { answerSchemas, unknownRune } from '../contract/answerSchemas.ts';
-import { changesSchemas } from '../contract/changesSchemas.ts';
 import { RULES } from '../contract/fields.ts';
 import { rowsIndex } from '../contract/rowsSchemas.ts';
 import { count } from '../contract/schemaParts.ts';
-import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, status } from '../contract/schemas.ts';
-import { searchFile } from '../contract/searchFileSchema.ts';
+import {
+  changesSchemas,
+  digestsFile,
+  errorResponse,
+  type Manifest,
+  manifest as manifestSchema,
+  searchFile,
+  status,
+} from '../contract/schemas.ts';
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/statsSchemas.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/filePaths.ts';

@@ -4,8 +4,7 @@
  */
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { changesSchemas } from '../contract/changesSchemas.ts';
-import { misfitOf } from '../contract/schemas.ts';
+import { changesSchemas, misfitOf } from '../contract/schemas.ts';
 import type { LastRead } from '../contract/sources.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { blockRanges, isWithin } from '../duckdb/blockRanges.ts';
