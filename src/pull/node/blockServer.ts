@@ -10,7 +10,9 @@ import { checkWitnesses } from '../../runes/checkWitnesses.ts';
 import { type Block, BlockError, readBlock, readUnconfirmed } from '../../runes/parseBlock.ts';
 import type { Client } from '../httpClient.ts';
 import { hash256 } from './hash256.ts';
-import { LARGEST_BLOCK } from './nodeAnswers.ts';
+
+/** Largest block that Bitcoin's rules allow, in bytes. */
+export const LARGEST_BLOCK = 4_000_000;
 
 /** Suffixes of the paths of raw blocks and transactions: first of Esplora's API, then of Bitcoin Core's REST. */
 const ENDS = ['/raw', '.bin'] as const;

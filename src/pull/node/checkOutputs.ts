@@ -20,9 +20,8 @@ import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import type { Network } from '../../runes/networks.ts';
 import { type DiskLedger, UNCHECKED_FILE } from '../../unspent/diskLedger.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
-import type { BitcoinNode } from './coreNode.ts';
+import { type BitcoinNode, COINS_AT_ONCE } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
-import { COINS_AT_ONCE } from './nodeAnswers.ts';
 
 /** Maximum number of differences that a message lists. */
 const SHOWN = 5;

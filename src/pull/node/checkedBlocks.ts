@@ -1,14 +1,19 @@
 /**
  * Reads the blocks of a node in order, and fetches several in advance. Each block must follow the block before it.
+ *
+ * Keeps the transaction ids of the last blocks, to find outputs that are too young to be the commitment to a name. So a
+ * pull need not ask the node for the heights of outputs.
  */
 import { InputError } from '../../errors.ts';
-import { type Commitment, commitmentsOf, type PreviousOutput } from '../../runes/indexBlock.ts';
+import { CONFIRMATIONS, type Commitment, commitmentsOf, type PreviousOutput } from '../../runes/indexBlock.ts';
 import type { Network } from '../../runes/networks.ts';
 import type { Block } from '../../runes/parseBlock.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
-import type { BitcoinNode } from './coreNode.ts';
-import { RecentTxids } from './recentTxids.ts';
+import { type BitcoinNode, NO_BLOCK, outpointAt } from './coreNode.ts';
 import { ahead } from './workAhead.ts';
+
+/** Number of blocks, from the etching's block backwards, whose outputs are too young to be the etching's commitment. */
+const TOO_YOUNG = CONFIRMATIONS - 1;
 
 /** Thrown if the node's chain changes while blocks are read. */
 export class ChainMovedError extends Error {}
@@ -16,12 +21,23 @@ export class ChainMovedError extends Error {}
 export interface CheckedBlock {
   readonly height: number;
   readonly block: Block;
-  /** Returns the output that an input spends. Only for inputs that may spend the commitment of an etching. */
+  /**
+   * Returns the output that an input spends. Only for inputs that may spend the commitment of an etching. The height of
+   * an output that is old enough for a commitment is the highest one that is.
+   */
   readonly previousOutput: (place: Commitment) => PreviousOutput;
 }
 
+/** A block, and the scripts that its inputs spend, by transaction and input. Only of inputs that may spend a commitment. */
+interface FetchedBlock {
+  readonly height: number;
+  readonly block: Block;
+  readonly scripts: ReadonlyMap<string, Uint8Array>;
+}
+
 export class CheckedBlocks {
-  readonly #recent: RecentTxids;
+  /** The last blocks that were read, newest first. */
+  #recent: ReturnType<typeof linkOf>[] = [];
 
   constructor(
     readonly node: BitcoinNode,
@@ -29,9 +45,7 @@ export class CheckedBlocks {
     readonly ledger: DiskLedger,
     /** Hash of the first block with runes. Undefined if any block may be the first. */
     readonly firstHash: string | undefined,
-  ) {
-    this.#recent = new RecentTxids((hash) => node.readBlock(hash));
-  }
+  ) {}
 
   /**
    * Yields the blocks above the ledger up to `last`. The caller applies each block to the ledger before the next one.
@@ -40,39 +54,56 @@ export class CheckedBlocks {
    */
   async *read(last: number, concurrency: number): AsyncGenerator<CheckedBlock, void, undefined> {
     const begin = this.ledger.height + 1;
-    for await (const checked of ahead(begin, last, concurrency, (height) => this.#fetch(height))) {
-      const { height, block } = checked;
+    for await (const { height, block, scripts } of ahead(begin, last, concurrency, (at) => this.#fetch(at))) {
       if (block.previous !== (this.ledger.hash ?? block.previous)) throw new ChainMovedError();
       if (height === this.network.firstHeight && block.hash !== (this.firstHash ?? block.hash))
         throw new InputError(
           `block ${height} of ${this.node.name} (${block.hash}) is of another chain: its hash should be ${this.firstHash}`,
           ['Check --from: no node of this network has this block.'],
         );
-      yield checked;
+      await this.#addRecent(block, scripts.size > 0);
+      const previousOutput = (place: Commitment) => {
+        const script = scripts.get(keyOf(place));
+        if (script === undefined) throw new Error(`block ${height}: a spent output was not fetched`);
+        const at = outpointAt(block, place);
+        const age = this.#recent.findIndex(({ txids }) => hasId(txids, block.bytes.subarray(at, at + 32)));
+        return { script, height: height - (age < 0 ? TOO_YOUNG : age) };
+      };
+      yield { height, block, previousOutput };
     }
   }
 
-  /** Fetches a block, and the outputs that may be commitments of its etchings. */
-  async #fetch(height: number): Promise<CheckedBlock> {
-    const reading = this.#readBlock(height);
-    this.#recent.add(height, reading);
-    const block = await reading;
-    const wanted = commitmentsOf(block, { height, network: this.network, ledger: this.ledger });
-    const outputs = await this.node.previousOutputs(block, height, wanted, this.#recent.finder(block, height));
-    const found = new Map(wanted.map((place, i) => [keyOf(place), outputs[i]]));
-    const previousOutput = (place: Commitment) => {
-      const output = found.get(keyOf(place));
-      if (output === undefined) throw new Error(`block ${height}: a spent output was not fetched`);
-      return output;
-    };
-    return { height, block, previousOutput };
-  }
-
-  async #readBlock(height: number): Promise<Block> {
+  /** Fetches a block, and the scripts that may be commitments of its etchings. */
+  async #fetch(height: number): Promise<FetchedBlock> {
     const hash = await this.node.hashAt(height);
     if (hash === undefined) throw new ChainMovedError();
-    return this.node.readBlock(hash, height);
+    const block = await this.node.readBlock(hash, height);
+    const wanted = commitmentsOf(block, { height, network: this.network, ledger: this.ledger });
+    const scripts = await this.node.spentScripts(block, wanted);
+    return { height, block, scripts: new Map(wanted.map((place, i) => [keyOf(place), scripts[i] ?? new Uint8Array()])) };
+  }
+
+  /** Adds the next block to the last ones, unless they are of another chain. If `isComplete`, reads those that are missing. */
+  async #addRecent(block: Block, isComplete: boolean): Promise<void> {
+    const at = this.#recent.findIndex(({ hash }) => hash === block.previous);
+    this.#recent = [linkOf(block), ...(at < 0 ? [] : this.#recent.slice(at, at + TOO_YOUNG - 1))];
+    let { previous } = this.#recent.at(-1) ?? block;
+    while (isComplete && this.#recent.length < TOO_YOUNG && previous !== NO_BLOCK) {
+      const older = linkOf(await this.node.readBlock(previous));
+      this.#recent.push(older);
+      ({ previous } = older);
+    }
   }
 }
 
+/** Without the bytes of the block. */
+const linkOf = ({ hash, previous, txids }: Block): Pick<Block, 'hash' | 'previous' | 'txids'> => ({ hash, previous, txids });
+
 const keyOf = ({ transaction, input }: Commitment): string => `${transaction}:${input}`;
+
+/** True if `txids`, 32 bytes each, contains `txid`. */
+function hasId(txids: Uint8Array, txid: Uint8Array): boolean {
+  const ids = Buffer.from(txids.buffer, txids.byteOffset, txids.length);
+  for (let at = ids.indexOf(txid); at >= 0; at = ids.indexOf(txid, at + 1)) if (at % 32 === 0) return true;
+  return false;
+}

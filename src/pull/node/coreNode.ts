@@ -3,20 +3,21 @@
  * Converts its statuses and texts to errors, and retries.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { AtOnce } from '../../atOnce.ts';
-import { BuildError, type CliError, InputError } from '../../errors.ts';
+import { hex64 } from '../../contract/schemas.ts';
+import { BuildError, InputError } from '../../errors.ts';
 import type { Limits } from '../../limits.ts';
 import { hashText, uint32At } from '../../runes/bytes.ts';
-import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
+import type { Commitment, PreviousOutput } from '../../runes/indexBlock.ts';
 import { isNetwork, NETWORKS, type NetworkName } from '../../runes/networks.ts';
 import { type Block, BlockError, HEADER_BYTES, type Header, readHeader, scriptOf } from '../../runes/parseBlock.ts';
 import { type Answer, Client, type ClientOptions, isPassing, PassingError, parsed, type Reading } from '../httpClient.ts';
+import { HIGHEST } from '../pullOptions.ts';
 import { BlockParser } from './blockParser.ts';
-import type { BlockServer } from './blockServer.ts';
+import { type BlockServer, LARGEST_BLOCK } from './blockServer.ts';
 import { hash256 } from './hash256.ts';
-import { type Coins, chainInfo, coinsAnswer, hashAnswer, LARGEST_BLOCK, LARGEST_COINS } from './nodeAnswers.ts';
-import { SpentOutputs } from './spentOutputs.ts';
+import { LONGEST_SCRIPT, SpentOutputs } from './spentOutputs.ts';
 
 export interface ChainInfo {
   readonly network: NetworkName;
@@ -40,20 +41,50 @@ export interface NodeOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs'
   readonly blockServer?: BlockServer | undefined;
 }
 
-/** Maximum number of headers in an answer. */
-const HEADERS_AT_ONCE = 2000;
+/** Unspent outputs as of the block with the hash `tip`. Undefined for outpoints that are spent or unknown. */
+export interface Coins {
+  readonly tip: string;
+  readonly coins: readonly (PreviousOutput | undefined)[];
+}
 
-/** Largest answer about the chain, in bytes. A larger answer is an error. */
-const SMALL_ANSWER = 1_000_000;
+/** Maximum number of outpoints in a request of `rest/getutxos`, and of headers in an answer. Bitcoin Core refuses more. */
+const HEADERS_AT_ONCE = 2000;
+export const COINS_AT_ONCE = 15;
+
+/**
+ * Largest answer about the chain, in bytes, and of `rest/getutxos`. The latter has each script in several forms. The longest
+ * name of an opcode, which is one byte of a script, has 22 characters.
+ */
+const [SMALL_ANSWER, LARGEST_COINS] = [1_000_000, COINS_AT_ONCE * (1000 + 32 * LONGEST_SCRIPT)];
 
 /** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */
 const WARM_UP_PAUSES = 4;
 
-/** Hash that no block has. */
-const NO_BLOCK = '0'.repeat(64);
+/** Hash that no block has. The header of a chain's first block has it as the hash of the block before. */
+export const NO_BLOCK = '0'.repeat(64);
 
-/** Thrown while the node is starting. The message is the stage of the start that the node reports. */
-class WarmingUpError extends Error {}
+const height = z.int().min(0).max(HIGHEST);
+
+const chainInfo = z.object({
+  chain: z.string(),
+  blocks: height,
+  headers: z.int().max(HIGHEST),
+  bestblockhash: hex64,
+  initialblockdownload: z.boolean(),
+});
+
+const hashAnswer = z.object({ blockhash: hex64 });
+
+const script = z.hex().max(2 * LONGEST_SCRIPT);
+
+/** Answer of `rest/getutxos`: a 1 in the bitmap for each outpoint that was found, and the outputs of these. */
+const coinsAnswer = z
+  .object({
+    chaintipHash: hex64,
+    bitmap: z.string(),
+    utxos: z.array(z.object({ height, scriptPubKey: z.object({ hex: script }) })),
+  })
+  .refine(({ bitmap, utxos }) => bitmap.split('1').length === utxos.length + 1);
 
 /** Thrown for a block that the node has pruned. */
 class PrunedError extends InputError {}
@@ -117,22 +148,16 @@ export class BitcoinNode {
       throw new InputError(`${this.name} follows the network ${JSON.stringify(chain.slice(0, 50))}, which is not supported`, [
         `Start it for one of these networks: ${Object.keys(NETWORKS).join(', ')}.`,
       ]);
-    return {
-      network: chain,
-      blocks: info.blocks,
-      headers: info.headers,
-      bestHash: info.bestblockhash,
-      isSyncing: info.initialblockdownload,
-    };
+    const { blocks, headers, bestblockhash: bestHash, initialblockdownload: isSyncing } = info;
+    return { network: chain, blocks, headers, bestHash, isSyncing };
   }
 
   /** Returns the hash of the block at a height of the node's best chain. Undefined above its tip. */
   hashAt(at: number): Promise<string | undefined> {
     return this.#persist(`the hash of block ${at}`, async () => {
       const answer = await this.#rest(`/blockhashbyheight/${at}.json`);
-      if (answer.status === 200) return parseJson(answer.body, hashAnswer).blockhash;
       if (textOf(answer.body).startsWith('Block height out of range')) return undefined;
-      throw this.#missing(answer, `block ${at}`);
+      return parseJson(this.#found(answer, `block ${at}`), hashAnswer).blockhash;
     });
   }
 
@@ -164,30 +189,17 @@ export class BitcoinNode {
     return headers;
   }
 
-  /**
-   * Returns the outputs that the `wanted` inputs of a block spend, in the same order. `recentHeight` returns the height
-   * of a transaction that is too young for a commitment, and undefined for an older one. The caller only checks whether
-   * an output is old enough for a commitment. So an old output gets the highest height that is old enough instead of
-   * its own height.
-   */
-  async previousOutputs(
-    block: Block,
-    height: number,
-    wanted: readonly Commitment[],
-    recentHeight: (txid: Uint8Array) => Promise<number | undefined>,
-  ): Promise<PreviousOutput[]> {
+  /** Returns the scripts that the `wanted` inputs of a block spend, in the same order. */
+  async spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[]> {
     if (wanted.length === 0) return [];
     const { blockServer } = this.#options;
-    const scripts =
-      blockServer !== undefined && this.#foreign.has(block)
-        ? await Promise.all(wanted.map((one) => foreignScript(block, one, blockServer)))
-        : await this.#spentScripts(block, wanted);
-    const heights = wanted.map((one) => {
-      const at = outpointAt(block, one);
-      return recentHeight(block.bytes.subarray(at, at + 32));
+    if (blockServer !== undefined && this.#foreign.has(block))
+      return Promise.all(wanted.map((one) => foreignScript(block, one, blockServer)));
+    return this.#persist(`the spent outputs of block ${block.hash}`, async () => {
+      const outputs = new SpentOutputs(block, wanted);
+      this.#found(await this.#spent(block.hash, outputs.feed), `block ${block.hash}`);
+      return outputs.end();
     });
-    const found = await Promise.all(heights);
-    return scripts.map((script, i) => ({ script, height: found[i] ?? height - CONFIRMATIONS + 1 }));
   }
 
   /**
@@ -198,9 +210,10 @@ export class BitcoinNode {
     return this.#persist('unspent outputs', async () => {
       const { chaintipHash, bitmap, utxos } = parseJson(await this.#body(`/getutxos/${path}.json`, LARGEST_COINS), coinsAnswer);
       if (bitmap.length !== outpoints.length) throw new PassingError(`are ${bitmap.length} instead of ${outpoints.length}`);
-      const found = utxos.values();
-      const coins = Array.from(bitmap, (bit): Coins['coins'][number] => (bit === '1' ? found.next().value : undefined));
-      return { tip: chaintipHash, coins };
+      const found = utxos
+        .map((coin) => ({ height: coin.height, script: new Uint8Array(Buffer.from(coin.scriptPubKey.hex, 'hex')) }))
+        .values();
+      return { tip: chaintipHash, coins: Array.from(bitmap, (bit) => (bit === '1' ? found.next().value : undefined)) };
     });
   }
 
@@ -220,9 +233,7 @@ export class BitcoinNode {
 
   #ownBlock(hash: string, name: string): Promise<Block> {
     return this.#persist(`block ${hash}`, async () => {
-      const answer = await this.#rest(`/block/${hash}.bin`, LARGEST_BLOCK);
-      if (answer.status !== 200) throw this.#missing(answer, name);
-      const bytes = answer.body;
+      const bytes = this.#found(await this.#rest(`/block/${hash}.bin`, LARGEST_BLOCK), name);
       if (bytes.length < HEADER_BYTES)
         throw new PassingError(`is cut off: it has ${bytes.length} bytes, less than a header of ${HEADER_BYTES}`);
       const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
@@ -244,16 +255,6 @@ export class BitcoinNode {
     return Array.from({ length: count }, (_, i) => readHeader(bytes.subarray(i * HEADER_BYTES, (i + 1) * HEADER_BYTES), hash256));
   }
 
-  /** Returns the scripts of spent outputs. */
-  #spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[]> {
-    return this.#persist(`the spent outputs of block ${block.hash}`, async () => {
-      const outputs = new SpentOutputs(block, wanted);
-      const answer = await this.#spent(block.hash, outputs.feed);
-      if (answer.status !== 200) throw this.#missing(answer, `block ${block.hash}`);
-      return outputs.end();
-    });
-  }
-
   /** Requests the outputs that a block spends. Throws an InputError if the node is too old. */
   async #spent(hash: string, sink?: Reading['sink']): Promise<Answer> {
     const answer = await this.#rest(`/spenttxouts/${hash}.bin`, undefined, sink);
@@ -269,68 +270,58 @@ export class BitcoinNode {
     this.#said = why;
   }
 
-  /**
-   * Runs `step` until it succeeds. The number of retries after a PassingError is limited. Waits without limit while the
-   * node is starting. `what` names the request in messages.
-   */
+  /** Runs `step` until it succeeds, or the number of retries is used up. `what` names the request in messages. */
   #persist<T>(what: string, step: () => Promise<T>): Promise<T> {
-    const { pauseMs, signal } = this.#options;
-    return this.#client.persist(`${what} of ${this.name}`, async () => {
-      for (;;) {
-        try {
-          const result = await step();
-          this.#said = undefined;
-          return result;
-        } catch (error) {
-          if (!(error instanceof WarmingUpError)) throw error;
-          this.#sayOnce('starting', `${this.name} is starting (${quoted(error.message)}); waiting for it`);
-          await sleep(pauseMs * WARM_UP_PAUSES, undefined, { signal });
-        }
-      }
-    });
+    return this.#client.persist(`${what} of ${this.name}`, step);
   }
 
   /**
-   * Requests a REST path as soon as fewer requests are running than are allowed in parallel. Returns answers with
-   * status 200 or 404, and throws for others. `limit` is the maximum size of the body in bytes. It does not apply if
-   * `sink` receives the body.
+   * Requests a REST path as soon as fewer requests are running than are allowed in parallel. Waits without limit while the
+   * node is starting. Returns answers with status 200 or 404, and throws for others. `limit` is the maximum size of the
+   * body in bytes. It does not apply if `sink` receives the body.
    */
   async #rest(path: string, limit = SMALL_ANSWER, sink?: Reading['sink']): Promise<Answer> {
+    const { pauseMs, signal } = this.#options;
     const url = new URL(`${this.#base}/rest${path}`);
-    const answer = await this.#atOnce.run(() => this.#client.send(url, { limit, sink }));
-    const { status, headers, body } = answer;
-    const text = textOf(body);
-    const [, stage] = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? text : '') ?? [];
-    if (stage !== undefined) throw new WarmingUpError(stage);
-    if (isPassing(status)) throw statusError(status, text);
-    if (status === 200 && /^text\/html\b/i.test(String(headers['content-type'])))
-      throw new InputError(`the server at ${this.#base} is not Bitcoin Core: it answers with a web page`, [
-        "Give the URL of the node's RPC port, such as http://127.0.0.1:8332.",
-      ]);
-    if (status === 401 || status === 403)
-      throw new InputError(`${this.name} refuses requests of this machine (status ${status})`, [
-        'Check rpcallowip and rpcbind in bitcoin.conf.',
-      ]);
-    if (status !== 200 && status !== 404) throw statusError(status, text);
-    return answer;
+    for (;;) {
+      const answer = await this.#atOnce.run(() => this.#client.send(url, { limit, sink }));
+      const { status, headers, body } = answer;
+      const text = textOf(body);
+      const [, stage] = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? text : '') ?? [];
+      if (stage !== undefined) {
+        this.#sayOnce('starting', `${this.name} is starting (${quoted(stage)}); waiting for it`);
+        await sleep(pauseMs * WARM_UP_PAUSES, undefined, { signal });
+        continue;
+      }
+      if (isPassing(status)) throw statusError(status, text);
+      if (status === 200 && /^text\/html\b/i.test(String(headers['content-type'])))
+        throw new InputError(`the server at ${this.#base} is not Bitcoin Core: it answers with a web page`, [
+          "Give the URL of the node's RPC port, such as http://127.0.0.1:8332.",
+        ]);
+      if (status === 401 || status === 403)
+        throw new InputError(`${this.name} refuses requests of this machine (status ${status})`, [
+          'Check rpcallowip and rpcbind in bitcoin.conf.',
+        ]);
+      if (status !== 200 && status !== 404) throw statusError(status, text);
+      this.#said = undefined;
+      return answer;
+    }
   }
 
-  /** Returns the body of an answer. Throws if the block is missing or pruned. */
   async #body(path: string, limit?: number): Promise<Buffer> {
-    const answer = await this.#rest(path, limit);
-    if (answer.status !== 200) throw this.#missing(answer);
-    return answer.body;
+    return this.#found(await this.#rest(path, limit));
   }
 
-  /** Returns the error for an answer without the requested block. `block` names the block. */
-  #missing({ status, body }: Answer, block = 'a block'): CliError | PassingError {
+  /** Returns the body of an answer. Throws if the node lacks what it was asked for. `block` names the block. */
+  #found({ status, body }: Answer, block = 'a block'): Buffer {
+    if (status === 200) return body;
     const text = textOf(body);
     if (text.includes('not fully downloaded'))
-      return new NotDownloadedError(`${this.name} has not yet downloaded ${block}, which is needed (${quoted(text)})`, [
+      throw new NotDownloadedError(`${this.name} has not yet downloaded ${block}, which is needed (${quoted(text)})`, [
         'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
       ]);
-    if (!text.includes('pruned data')) return statusError(status, text);
-    return new PrunedError(`${this.name} has pruned ${block}, which is needed (${quoted(text)})`, [
+    if (!text.includes('pruned data')) throw statusError(status, text);
+    throw new PrunedError(`${this.name} has pruned ${block}, which is needed (${quoted(text)})`, [
       'Give a server that has it with --block-source: it need not be trusted.',
       'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
       'Or pull newer rows of a mirror into another folder (--to), which the node then continues.',
@@ -342,7 +333,7 @@ export class BitcoinNode {
 const isLoopback = (url: URL): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(url.hostname);
 
 /** Returns the offset of the outpoint that an input spends. */
-const outpointAt = (block: Block, { transaction, input }: Commitment): number =>
+export const outpointAt = (block: Block, { transaction, input }: Commitment): number =>
   block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input] ?? 0;
 
 /** Returns the script that an input of a block spends, from its transaction on the block server. */

@@ -9,7 +9,6 @@ import { BitcoinNode, type NodeOptions } from '../../../src/pull/node/coreNode.t
 import { hash256With } from '../../../src/pull/node/hash256.ts';
 import { SpentOutputs } from '../../../src/pull/node/spentOutputs.ts';
 import { hashText } from '../../../src/runes/bytes.ts';
-import type { Commitment } from '../../../src/runes/indexBlock.ts';
 import { readBlock } from '../../../src/runes/parseBlock.ts';
 import { compact } from '../../rehearsal/blockWriter.ts';
 import { temporaryFolder } from '../../support/build.ts';
@@ -50,16 +49,6 @@ const CHAIN = [
 const LAST = CHAIN.at(-1) as FakeBlock;
 const size = LAST.bytes.length;
 const SPENDER = readBlock(LAST.bytes, hash256);
-
-/**
- * Returns the outputs that the `wanted` inputs of the last block spend. By default, `recentHeight` knows none of them,
- * so the client treats all as outputs of old blocks.
- */
-const spentOutputs = (
-  node: BitcoinNode,
-  wanted: readonly Commitment[],
-  recentHeight = async (): Promise<number | undefined> => undefined,
-) => node.previousOutputs(SPENDER, LAST.height, wanted, recentHeight);
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -136,12 +125,8 @@ describe('a node', () => {
       { transaction: 1, input: 1 },
       { transaction: 1, input: 0 },
     ];
-    const found = async () => (await spentOutputs(node, wanted)).map(({ script, height }) => [Buffer.from(script), height]);
-    // The client does not ask for the heights of spent outputs. It returns the highest height that is low enough for a
-    // commitment.
-    const old = LAST.height - 5;
-    expect(await found()).toEqual([11, 2, 10].map((key) => [Buffer.from(taproot(key)), old]));
-    expect(await spentOutputs(node, [])).toEqual([]);
+    expect(await node.spentScripts(SPENDER, wanted)).toEqual([11, 2, 10].map((key) => new Uint8Array(taproot(key))));
+    expect(await node.spentScripts(SPENDER, [])).toEqual([]);
   });
 
   it('reports its sync, its pruned blocks and its network', async () => {
@@ -295,8 +280,7 @@ it('is asked again for spent outputs that do not match the block', async () => {
   const node = await connect(fake.url);
   fake.faults.push({ on: /spenttxouts/, status: 200, body: compact(3) }, { on: /spenttxouts/, status: 404, body: 'undo not available' });
   fake.calls.length = 0;
-  const found = await spentOutputs(node, [{ transaction: 1, input: 0 }]);
-  expect(found.map(({ script }) => Buffer.from(script))).toEqual([Buffer.from(taproot(10))]);
+  expect(await node.spentScripts(SPENDER, [{ transaction: 1, input: 0 }])).toEqual([new Uint8Array(taproot(10))]);
   expect(fake.calls).toEqual(Array(3).fill(`/rest/spenttxouts/${LAST.hash}.bin`));
   expect(notices).toEqual([
     expect.stringMatching(/are damaged: has 3 transactions or inputs instead of 25; trying again$/),
@@ -414,7 +398,7 @@ describe('a node is refused', () => {
     const fake = await fakeNode();
     const node = await connect(fake.url);
     fake.options.hasSpentOutputs = false;
-    expect((await errorOf(spentOutputs(node, [{ transaction: 1, input: 0 }]))).message).toMatch(/use Bitcoin Core 30 or newer$/);
+    expect((await errorOf(node.spentScripts(SPENDER, [{ transaction: 1, input: 0 }]))).message).toMatch(/use Bitcoin Core 30 or newer$/);
   });
 
   it('if it has no TLS at an https URL', async () => {
@@ -469,7 +453,7 @@ it('the fake node also runs as a process, with blocks of a folder', async () => 
   open.push({ close: () => fake.stop() });
   const node = await connect(fake.url);
   expect((await node.readBlock(LAST.hash)).hash).toBe(LAST.hash);
-  expect(await spentOutputs(node, [{ transaction: 2, input: 0 }])).toMatchObject([{ script: new Uint8Array(taproot(11)) }]);
+  expect(await node.spentScripts(SPENDER, [{ transaction: 2, input: 0 }])).toEqual([new Uint8Array(taproot(11))]);
   fake.tell('fault {"on":"chaininfo","status":500}');
   fake.tell(`tip ${FIRST}`);
   await until(async () => (await node.chain()).blocks === FIRST);
