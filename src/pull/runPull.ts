@@ -17,8 +17,8 @@ import { NETWORKS } from '../runes/networks.ts';
 import { removeState } from '../unspent/diskLedger.ts';
 import { DamagedStateError } from '../unspent/sortedFile.ts';
 import { Client } from './httpClient.ts';
-import { baseOf, findManifest } from './mirror/mirrorSource.ts';
-import { pullRows, type RowsSource } from './mirror/rows/pullRows.ts';
+import { baseOf } from './mirror/mirrorSource.ts';
+import { pullRows } from './mirror/rows/pullRows.ts';
 import { BlockServer } from './node/blockServer.ts';
 import { hasAllRows } from './node/continueRows.ts';
 import { BitcoinNode } from './node/coreNode.ts';
@@ -75,7 +75,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
         throw new InputError(`${folder} has blocks from a Bitcoin Core node, so only a node can continue it`, [
           `Give another folder with --to, or remove ${folder}.`,
         ]);
-      const result = await pullRows({ ...request, folder }, await openSource(baseOf(from), client), { store, log, progress });
+      const result = await pullRows({ ...request, folder }, baseOf(from), client, { store, log, progress });
       done(result);
       return result;
     });
@@ -119,39 +119,30 @@ async function pullFromNode(
   const onNotice = (message: string) => log.notice(message);
   const blockServer = request.blockSource && new BlockServer(request.blockSource, client, request.concurrency);
   const node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
-  try {
-    for (let isFirst = true; ; isFirst = false) {
-      let pull: NodePull | undefined;
-      try {
-        pull = await NodePull.open({ ...request, folder }, node, store, log, progress);
-        const result = await pull.run(progress);
-        done(result);
-        if (builds === undefined) await pull.settle();
-        else await follow({ folder, builds, signal }, node, pull, log, progress);
-        return result;
-      } catch (error) {
-        if (!isFirst || !(error instanceof DamagedStateError)) throw error;
-        const chain = await node.chain().catch(() => undefined);
-        if (chain === undefined || !hasAllRows(folder, NETWORKS[chain.network])) throw error;
-        log.notice(`${error.message}; the ledger is made again from the rows`);
-        removeState(join(folder, STATE_FOLDER));
-      } finally {
-        pull?.close();
-      }
+  const run = async () => {
+    const pull = await NodePull.open({ ...request, folder }, node, store, log, progress);
+    try {
+      const result = await pull.run(progress);
+      done(result);
+      if (builds === undefined) await pull.settle();
+      else await follow({ folder, builds, signal }, node, pull, log, progress);
+      return result;
+    } finally {
+      pull.close();
     }
+  };
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof DamagedStateError)) throw error;
+    const chain = await node.chain().catch(() => undefined);
+    if (chain === undefined || !hasAllRows(folder, NETWORKS[chain.network])) throw error;
+    log.notice(`${error.message}; the ledger is made again from the rows`);
+    removeState(join(folder, STATE_FOLDER));
+    return await run();
   } finally {
     node.close();
   }
-}
-
-async function openSource(base: string, client: Client): Promise<RowsSource> {
-  const manifest = await findManifest(base, client);
-  if (manifest?.rows !== undefined) return { base, manifest, client };
-  throw manifest === undefined
-    ? new InputError(
-        `${base} is not a mirror of this program: give a mirror, or save the answers of the server and build them with --input`,
-      )
-    : new InputError(`${base} publishes no rows: give another mirror, or ask its operator to build without --no-rows`);
 }
 
 /** Creates the folder that contains the temporary files and the lock file. Returns its path. */

@@ -79,10 +79,7 @@ interface LedgerOptions {
 }
 
 /** Ledger after a settled block. */
-interface SettledLedger {
-  readonly folder: string;
-  readonly network: string;
-  readonly rowsFrom: number;
+interface SettledLedger extends Pick<LedgerOptions, 'folder' | 'network' | 'rowsFrom'> {
   readonly height: number;
   readonly hash: string;
   /** All unspent outputs with runes in parts, as entries ascending by outpoint, and an upper bound of their number. */
@@ -98,7 +95,6 @@ interface SettledLedger {
  */
 export async function settledLedger(settled: SettledLedger): Promise<() => void> {
   const { folder, network, rowsFrom, height, hash, outputs, most, mints, limits } = settled;
-  mkdirSync(folder, { recursive: true });
   const file = await writeSortedFile(folder, `outputs-0-${height}.sorted`, outputs, most, limits);
   const state = { network, rows_from: rowsFrom, base: height, base_hash: hash, outputs: [file], mints: mintsText(mints) };
   return () => writeState(folder, state);
@@ -108,10 +104,8 @@ export async function settledLedger(settled: SettledLedger): Promise<() => void>
 export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 export class DiskLedger implements Ledger {
-  readonly #folder: string;
-  readonly #limits: LedgerOptions['limits'];
   #state: LedgerState;
-  #files: SortedFile[] = [];
+  #files: SortedFile[];
   /** Blocks above `base`, by ascending height without gaps. */
   #blocks: AppliedBlock[] = [];
   #changes = new ChangeTable();
@@ -120,17 +114,12 @@ export class DiskLedger implements Ledger {
   readonly #names = new Set<bigint>();
 
   /** Opens the settled ledger of a folder, or an empty one. Throws a DamagedStateError if a file is missing or damaged. */
-  constructor({ folder, network, firstHeight, rowsFrom, limits }: LedgerOptions) {
-    this.#folder = folder;
-    this.#limits = limits;
+  constructor(private readonly options: LedgerOptions) {
+    const { folder, network, firstHeight, rowsFrom } = options;
     const found = readState(folder);
     this.#state = found ?? { network, rows_from: rowsFrom, base: firstHeight - 1, outputs: [], mints: '' };
-    if (found) {
-      removeOthers(folder, found);
-    } else {
-      mkdirSync(folder, { recursive: true });
-      writeState(folder, this.#state);
-    }
+    if (found) removeOthers(folder, found);
+    else writeState(folder, this.#state);
     this.#files = this.#open(this.#state.outputs);
     this.#mints = new Map(this.#state.mints.match(/[0-9:]+/g)?.map((text) => text.split(':').map(Number) as [RuneId, number]));
   }
@@ -168,7 +157,7 @@ export class DiskLedger implements Ledger {
     const rows_from = Math.min(height, this.base + 1);
     if (rows_from <= this.rowsFrom) return;
     this.#state = { ...this.#state, rows_from };
-    writeState(this.#folder, this.#state);
+    writeState(this.options.folder, this.#state);
   }
 
   get runes(): number {
@@ -221,7 +210,7 @@ export class DiskLedger implements Ledger {
 
   /** True if the changes in memory are so many that blocks must settle. */
   get isSettleDue(): boolean {
-    return exceeds(this.#limits, 'changesBytes', this.#changes.size);
+    return exceeds(this.options.limits, 'changesBytes', this.#changes.size);
   }
 
   /** Moves the blocks up to a height, whose hash must be known, from memory to sorted files. */
@@ -232,17 +221,18 @@ export class DiskLedger implements Ledger {
     if (end === undefined || hash === undefined) return;
     const later = this.#blocks.slice(height - base);
     const sorted = this.#changes.part(0, end).sorted();
-    const newest = await writeSortedFile(this.#folder, `outputs-${base + 1}-${height}.sorted`, [sorted], sorted.length, this.#limits);
+    const { folder, limits } = this.options;
+    const newest = await writeSortedFile(folder, `outputs-${base + 1}-${height}.sorted`, [sorted], sorted.length, limits);
     const outputs = await this.#merge([...this.#state.outputs, newest], height);
     const mints = new Map(this.#mints);
     subtractMints(mints, later);
     const state: LedgerState = { ...this.#state, base: height, base_hash: hash, outputs, mints: mintsText(mints) };
-    writeState(this.#folder, state);
+    writeState(folder, state);
     const files = this.#open(outputs);
     this.close();
     [this.#state, this.#files, this.#blocks] = [state, files, later.map((block) => ({ ...block, end: block.end - end }))];
     this.#changes = this.#changes.part(end, this.#changes.size);
-    removeOthers(this.#folder, state);
+    removeOthers(folder, state);
   }
 
   close(): void {
@@ -251,9 +241,10 @@ export class DiskLedger implements Ledger {
 
   /** Merges the newest file with older files that are not much larger. Returns all files afterwards. */
   async #merge(all: readonly SortedFacts[], last: number): Promise<SortedFacts[]> {
+    const { folder, limits } = this.options;
     let first = all.length - 1;
     let bytes = all[first]?.bytes ?? 0;
-    for (; first > 0 && (all[first - 1]?.bytes ?? 0) < this.#limits.mergeBelow * bytes; first--) bytes += all[first - 1]?.bytes ?? 0;
+    for (; first > 0 && (all[first - 1]?.bytes ?? 0) < limits.mergeBelow * bytes; first--) bytes += all[first - 1]?.bytes ?? 0;
     if (first === all.length - 1) return [...all];
     countCrossing('mergeBelow');
     const some = all.slice(first);
@@ -262,7 +253,7 @@ export class DiskLedger implements Ledger {
     const files = this.#open(some);
     try {
       const changes = merged(files, first === 0);
-      return [...all.slice(0, first), await writeSortedFile(this.#folder, `outputs-${from}-${last}.sorted`, [changes], most, this.#limits)];
+      return [...all.slice(0, first), await writeSortedFile(folder, `outputs-${from}-${last}.sorted`, [changes], most, limits)];
     } finally {
       for (const file of files) file.close();
     }
@@ -271,7 +262,7 @@ export class DiskLedger implements Ledger {
   #open(all: readonly SortedFacts[]): SortedFile[] {
     const files: SortedFile[] = [];
     try {
-      for (const facts of all) files.push(new SortedFile(this.#folder, facts));
+      for (const facts of all) files.push(new SortedFile(this.options.folder, facts));
       return files;
     } catch (error) {
       for (const file of files) file.close();
@@ -305,6 +296,7 @@ export function readState(folder: string): LedgerState | undefined {
 
 /** Replaces the state, after a sync of the folder: the names of its files must be on the disk before it. */
 function writeState(folder: string, state: LedgerState): void {
+  mkdirSync(folder, { recursive: true });
   syncFolder(folder);
   replaceDurably(join(folder, STATE_FILE), JSON.stringify({ format: FORMAT, sha256: sha256Of(state), state } satisfies StateFile));
 }

@@ -178,7 +178,9 @@ describe('a file', () => {
     expect(await clientWith().save(url, path, BODY.length)).toEqual({ status: 200, digest });
     expect(readFileSync(path, 'utf8')).toBe(BODY);
     await expect(clientWith().save(url, path, BODY.length + 1)).rejects.toThrow(/^has \d+ bytes instead of \d+$/);
-    await expect(clientWith().save(url, path, BODY.length - 1)).rejects.toThrow(/^has more than \d+ bytes$/);
+    await expect(clientWith().save(url, path, BODY.length - 1)).rejects.toThrow(
+      /^has 1013 bytes or more; the largest valid answer has 1012$/,
+    );
   });
 
   it.skipIf(!existsSync('/dev/full'))('on a full disk is an error, and is not requested again', async () => {
@@ -212,5 +214,5 @@ it('an error that a sink throws ends the request with this error', async () => {
   const sink = () => {
     throw new RangeError('enough');
   };
-  await expect(clientWith().send(new URL(url), { limit: 0, sink })).rejects.toThrow(new RangeError('enough'));
+  await expect(clientWith().send(new URL(url), { limit: BODY.length, sink })).rejects.toThrow(new RangeError('enough'));
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Flags } from '../../src/cli/flags.ts';
 import { CliError } from '../../src/errors.ts';
-import { PULL_COMMAND } from '../../src/pull/pullCommand.ts';
+import { PULL_COMMAND, parseWanted } from '../../src/pull/pullCommand.ts';
 import { runPull } from '../../src/pull/runPull.ts';
 import { RecordingLog, temporaryFolder, tree, writeFiles } from '../support/build.ts';
 import { endOf, run, runProcess, start } from '../support/cli.ts';
@@ -166,4 +166,19 @@ describe('npm run pull', () => {
     chmodSync(join(to, path), 0o755);
     expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/pulled cannot be (?:read|written): EACCES/)]);
   });
+});
+
+describe('--blocks', () => {
+  it.each([
+    ['840000..', { from: 840_000, to: undefined }],
+    ['840000..849999', { from: 840_000, to: 849_999 }],
+    ['..849999', { from: undefined, to: 849_999 }],
+    ['-2016..', { from: { last: 2016 }, to: undefined }],
+    [undefined, { from: undefined, to: undefined }],
+  ])('%s', (text, wanted) => expect(parseWanted(text)).toEqual(wanted));
+
+  it.each(['', '..', '840000', '5..4', '-5..9', '-0..', '..-5', 'a..b', '1.5..2', '1e3..', '9'.repeat(17).concat('..')])(
+    'refuses %j',
+    (text) => expect(() => parseWanted(text)).toThrow(/must be heights/),
+  );
 });

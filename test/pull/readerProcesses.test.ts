@@ -102,6 +102,7 @@ describe('a file with what no build accepts is refused', () => {
     ['ledger', 'amount', `CASE WHEN i = 5 THEN '1' ELSE '0' END`, /block 1 does not conserve/],
     ['runes', 'divisibility', '39', /the divisibility 39/],
     ['runes', 'id', `'1:1'`, /a rune twice/],
+    ['runes', 'block_height', '9', /runes of other blocks/],
   ];
   let store: Store;
   let reader: RowsReader;

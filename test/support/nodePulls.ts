@@ -3,14 +3,25 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { readFiles } from '../../src/duckdb/readFilesSql.ts';
 import { Store } from '../../src/duckdb/store.ts';
+import type { PullResult } from '../../src/pull/pullOptions.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { filesBelow, rowsOf, temporaryFolder, testBuild, tree } from './build.ts';
-import { FakeNode } from './fakeNode.ts';
+import { type FakeBlock, FakeNode } from './fakeNode.ts';
 import { MemoryChain, spentBy } from './memoryLedger.ts';
-import { testPull } from './pull.ts';
+import { type TestPull, testPull } from './pull.ts';
 import type { Activity } from './records.ts';
 import { blocksOf, type FixtureChain, networkOf } from './runeChains.ts';
 import { startServer } from './server.ts';
+
+/** Pulls blocks of regtest from a node that has only these. */
+export async function pullChain(blocks: readonly FakeBlock[], to: string, options: TestPull = {}): Promise<PullResult> {
+  const node = await FakeNode.start(blocks, { network: 'regtest' });
+  try {
+    return await testPull(`core:${node.url}`, to, options);
+  } finally {
+    await node.close();
+  }
+}
 
 /** Returns the pulled files that builds read. Maps paths to hashes. */
 export const pulledTree = (to: string): Record<string, string> =>

@@ -64,13 +64,14 @@ const firstRun = ({ sources }: FolderIndex): readonly [first: number, last: numb
  * InputError, before it changes anything, for rows that the node cannot continue.
  */
 export async function continueRows(
-  { folder, index, network, chain, confirmations, check, limits }: Continuing,
+  continuing: Continuing,
   node: BitcoinNode,
   rows: RowFiles,
   store: Store,
   log: Log,
   progress: Progress,
 ): Promise<void> {
+  const { folder, index, network, chain, confirmations, check, limits } = continuing;
   checkContinuable(folder, index, network);
   checkNetwork(index.network, chain.network, node.name, folder);
   const [, top] = firstRun(index);
@@ -100,11 +101,15 @@ export async function continueRows(
   const state = join(folder, STATE_FOLDER);
   const chosen = new ChosenOutputs(state, check, limits);
   const end = { height, hash: (await node.hashAt(height)) ?? '', network: chain.network, rowsFrom: network.firstHeight };
+  const mints = await store.rows(
+    `SELECT rune_id AS id, count(*) AS mints FROM ${readFiles('parquet', paths)} WHERE operation = 'mint' GROUP BY rune_id`,
+    { id: text, mints: int },
+  );
   const commit = await settledLedger({
     ...{ ...end, folder: state, limits },
-    outputs: unspentIn(paths, { network, folder, chosen, limits }, store),
+    outputs: unspentIn(paths, continuing, chosen, store),
     most: await store.number(`SELECT count(*) AS number FROM ${readFiles('parquet', paths)} WHERE operation = 'receive'`),
-    mints: await mintsIn(paths, store),
+    mints: new Map(mints.map((rune) => [idOf(rune.id), rune.mints])),
   });
   chosen.end();
   // A mirror may have all runes in one file, which cannot be cut at a block.
@@ -155,30 +160,16 @@ async function otherBlock(folder: string, files: readonly RowFile[], node: Bitco
   return undefined;
 }
 
-async function mintsIn(paths: readonly string[], store: Store): Promise<Map<RuneId, number>> {
-  const rows = await store.rows(
-    `SELECT rune_id AS id, count(*) AS mints FROM ${readFiles('parquet', paths)} WHERE operation = 'mint' GROUP BY rune_id`,
-    { id: text, mints: int },
-  );
-  return new Map(rows.map(({ id, mints }) => [idOf(id), mints]));
-}
-
 /** SQL expression of the 36 bytes of an outpoint in hex, by which the ledger is sorted. */
 const keyOf = (txId: string, output: string): string =>
   `${Array.from({ length: 32 }, (_, i) => `substr(${txId}, ${63 - 2 * i}, 2)`).join(' || ')} || ` +
   `printf('%02x%02x%02x%02x', ${[0, 8, 16, 24].map((bits) => `((${output} >> ${bits}) & 255)::INTEGER`).join(', ')})`;
 
-interface Reading {
-  readonly network: Network;
-  readonly folder: string;
-  readonly chosen: ChosenOutputs;
-  readonly limits: Limits;
-}
-
-/** Yields the unspent outputs, ascending by outpoint. Also adds them to `chosen`. */
+/** Yields the unspent outputs in parts, ascending by outpoint. Also adds them to `chosen`. */
 async function* unspentIn(
   paths: readonly string[],
-  { network, folder, chosen, limits }: Reading,
+  { network, folder, limits }: Continuing,
+  chosen: ChosenOutputs,
   store: Store,
 ): AsyncGenerator<readonly Buffer[]> {
   const from = `FROM ${readFiles('parquet', paths)}`;
@@ -187,7 +178,8 @@ async function* unspentIn(
     UNION ALL BY NAME SELECT ${keyOf(`split_part(one, ':', 1)`, `split_part(one, ':', 2)::BIGINT`)} AS key, true AS is_spent
       FROM (SELECT unnest(string_split(spent, ',')) AS one ${from} WHERE spent IS NOT NULL)`;
   let open: { key: string; name: string; height: number; address: string; units: Map<RuneId, bigint> } | undefined;
-  const endOutput = (entries: Buffer[]): void => {
+  let entries: Buffer[] = [];
+  const endOutput = (): void => {
     if (open === undefined) return;
     const { key, name, height, address, units } = open;
     chosen.add({ name, height, address: address || '-' });
@@ -197,19 +189,18 @@ async function* unspentIn(
     const unspent = `SELECT key, name, block_height, coalesce(address, ''), rune_id, amount FROM (FROM (${part}) WHERE NOT is_spent)
       ANTI JOIN (FROM (${part}) WHERE is_spent) USING (key) ORDER BY key`;
     for await (const chunk of store.stream(unspent)) {
-      const entries: Buffer[] = [];
       for (const [key, name, height, address, rune, amount] of chunk.getRows()) {
         if (open === undefined || key !== open.key) {
-          endOutput(entries);
+          endOutput();
           open = { key: String(key), name: String(name), height: Number(height), address: String(address), units: new Map() };
         }
         const id = idOf(String(rune));
         open.units.set(id, (open.units.get(id) ?? 0n) + BigInt(String(amount)));
       }
       yield entries;
+      entries = [];
     }
   }
-  const last: Buffer[] = [];
-  endOutput(last);
-  yield last;
+  endOutput();
+  yield entries;
 }

@@ -257,7 +257,7 @@ export class BitcoinNode {
 
   /** Requests the outputs that a block spends. Throws an InputError if the node is too old. */
   async #spent(hash: string, sink?: Reading['sink']): Promise<Answer> {
-    const answer = await this.#rest(`/spenttxouts/${hash}.bin`, undefined, sink);
+    const answer = await this.#rest(`/spenttxouts/${hash}.bin`, Number.POSITIVE_INFINITY, sink);
     // A node that does not know the path answers with an empty body.
     if (answer.status === 404 && textOf(answer.body) === '')
       throw new InputError(`${this.name} has no rest/spenttxouts: use Bitcoin Core 30 or newer`);
@@ -278,7 +278,7 @@ export class BitcoinNode {
   /**
    * Requests a REST path as soon as fewer requests are running than are allowed in parallel. Waits without limit while the
    * node is starting. Returns answers with status 200 or 404, and throws for others. `limit` is the maximum size of the
-   * body in bytes. It does not apply if `sink` receives the body.
+   * body in bytes, which `sink` receives.
    */
   async #rest(path: string, limit = SMALL_ANSWER, sink?: Reading['sink']): Promise<Answer> {
     const { pauseMs, signal } = this.#options;

@@ -4,14 +4,12 @@ import type { Hash256 } from '../../runes/bytes.ts';
 
 type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'binary') => string;
 
+/** Takes longer than `crypto.hash`, which Node has since 20.12, because it allocates an object per hash. */
+const createdHash: OneCallHash = (algorithm, bytes, encoding) => crypto.createHash(algorithm).update(bytes).digest(encoding);
+
 const HASH_BYTES = 32;
 
-/** Uses `crypto.hash` if it exists (Node 20.12 and newer), because createHash() allocates an object per hash. */
-export function hash256With(hash: OneCallHash | undefined): Hash256 {
-  if (!hash) {
-    const sha256 = (bytes: Uint8Array) => crypto.createHash('sha256').update(bytes).digest();
-    return (bytes) => sha256(sha256(bytes));
-  }
+export function hash256With(hash: OneCallHash = createdHash): Hash256 {
   // Asks for strings ('binary'): a short string takes much less memory than a Buffer, which is allocated separately.
   const first = Buffer.alloc(HASH_BYTES);
   return (bytes) => {

@@ -15,42 +15,36 @@ import type { BitcoinNode } from './coreNode.ts';
 import type { Made, RowFiles } from './rowFiles.ts';
 
 export class NodeFolder {
-  readonly #path: string;
-  readonly #ledger: DiskLedger;
-  readonly #rows: RowFiles;
-  /** Number of newest blocks whose hashes the index has, if they are known. */
-  readonly ends: number;
-  #index: FolderIndex;
-
-  constructor(path: string, index: FolderIndex, ledger: DiskLedger, rows: RowFiles, ends: number) {
-    this.#path = path;
-    this.#ledger = ledger;
-    this.#rows = rows;
-    this.ends = ends;
-    this.#index = index;
-  }
+  constructor(
+    private readonly path: string,
+    private index: FolderIndex,
+    private readonly ledger: DiskLedger,
+    private readonly rows: RowFiles,
+    /** Number of newest blocks whose hashes the index has, if they are known. */
+    private readonly ends: number,
+  ) {}
 
   /**
    * Returns the index, whose rows above the settled ledger are those of all blocks there. Throws an InputError if a file
    * of the index is missing or has another size.
    */
   checked(): FolderIndex {
-    const { base, hash, rowsFrom } = this.#ledger;
-    const { tip } = this.#index;
-    if (hash !== undefined && tip === undefined) throw lost(`${this.#path} has no index of its rows`, this.#path);
-    checkSizes(this.#path, this.#index);
+    const { base, hash, rowsFrom } = this.ledger;
+    const { tip } = this.index;
+    if (hash !== undefined && tip === undefined) throw lost(`${this.path} has no index of its rows`, this.path);
+    checkSizes(this.path, this.index);
     const top = tip?.height ?? base;
-    if (top < base) throw lost(`${this.#path} lacks the rows of block ${top + 1}, which was pulled before`, this.#path);
+    if (top < base) throw lost(`${this.path} lacks the rows of block ${top + 1}, which was pulled before`, this.path);
     // Blocks without rows that count were not settled when the last pull ended. They are read again.
     if (rowsFrom > base + 1 && top > base) this.list(base);
-    return this.#index;
+    return this.index;
   }
 
   /** Adds files of blocks up to the ledger's height. */
   add(made: readonly Made[]): void {
-    const added = (kind: Kind) => [...this.#index[kind], ...made.flatMap(([of, file]) => (of === kind ? [file] : []))];
-    this.#index = { ...this.#index, files: added('files'), runes: added('runes') };
-    this.list(this.#ledger.height);
+    const added = (kind: Kind) => [...this.index[kind], ...made.flatMap(([of, file]) => (of === kind ? [file] : []))];
+    this.index = { ...this.index, files: added('files'), runes: added('runes') };
+    this.list(this.ledger.height);
   }
 
   /**
@@ -58,12 +52,28 @@ export class NodeFolder {
    * replaces the hashes of the newest blocks.
    */
   list(height: number, ends?: readonly LastRead[]): Heights[] {
-    const { rowsFrom, network } = this.#ledger;
-    const hash = this.#ledger.hashAt(height);
-    const known = this.#index.tip?.hash === hash ? this.#index.ends : this.#knownEnds(height);
-    this.#index = indexUpTo(this.#index, { height, hash, rowsFrom, network, ends: ends ?? known });
-    commitIndex(this.#path, this.#index, workFile(this.#path, '.json'));
+    const { rowsFrom, network } = this.ledger;
+    const hash = this.ledger.hashAt(height);
+    const known =
+      this.index.tip?.hash === hash ? this.index.ends : this.#endsUpTo(height).filter((end): end is LastRead => end.hash !== undefined);
+    this.index = indexUpTo(this.index, { height, hash, rowsFrom, network, ends: ends ?? known });
+    commitIndex(this.path, this.index, workFile(this.path, '.json'));
     return rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
+  }
+
+  /**
+   * Returns height and hash of the newest blocks, for `list`. A build needs their hashes even if they have no rows. Returns
+   * undefined if the node's chain changed meanwhile.
+   */
+  async findEnds(node: BitcoinNode): Promise<LastRead[] | undefined> {
+    const { height: top, hash: topHash } = this.ledger;
+    const ends: LastRead[] = [];
+    for (const { height, hash: known } of this.#endsUpTo(top)) {
+      const hash = known ?? (await node.hashAt(height));
+      if (hash === undefined) return undefined;
+      ends.push({ height, hash });
+    }
+    return ends.length > 0 && (await node.hashAt(top)) !== topHash ? undefined : ends;
   }
 
   /**
@@ -71,17 +81,17 @@ export class NodeFolder {
    * than `confirmations` blocks.
    */
   async removeReplaced(node: BitcoinNode, confirmations: number): Promise<number> {
-    const { base, height: top } = this.#ledger;
-    const fork = await findFork(this.#ledger, node, confirmations);
+    const { base, height: top } = this.ledger;
+    const fork = await findFork(this.ledger, node, confirmations);
     const to = fork === undefined ? undefined : this.#endUpTo(fork);
     if (to === top) return 0;
     if (to === undefined || to < base || top - to > confirmations)
       throw new InputError(
         `${node.name} has another chain: it replaced more than the last ${confirmations} pulled blocks. The last pulled block is ${top}`,
-        [`Check --from. If the node is right, remove ${this.#path}: the next pull reads all blocks again.`],
+        [`Check --from. If the node is right, remove ${this.path}: the next pull reads all blocks again.`],
       );
     this.list(to);
-    this.#ledger.rewind(to);
+    this.ledger.rewind(to);
     return top - to;
   }
 
@@ -90,38 +100,36 @@ export class NodeFolder {
    * Both count with the next call of `list`.
    */
   async tidy(from: number, settled: number): Promise<void> {
-    this.#ledger.keepRowsFrom(from);
-    const { rowsFrom } = this.#ledger;
+    this.ledger.keepRowsFrom(from);
+    const { rowsFrom } = this.ledger;
     const joined = async (kind: Kind, files: readonly RowFile[]): Promise<RowFile[]> => {
       const groups = [...groupBy(files, ({ first }) => hundredOf(first).last)].map(([last, some]) => {
         const first = kind === 'files' ? Math.max(hundredOf(last).first, rowsFrom) : hundredOf(last).first;
         const isWhole = some.length === 1 && some[0]?.first === first && some[0].last === last;
         return { first, last, files: some, isDue: last <= settled && !isWhole };
       });
-      const all = await this.#rows.join(
+      const all = await this.rows.join(
         kind,
         groups.filter(({ isDue }) => isDue),
       );
       for (const group of groups) if (!group.isDue) for (const file of group.files) all.push(file);
       return all.sort((a, b) => a.first - b.first);
     };
-    const kept = this.#index.files.filter(({ last }) => last >= rowsFrom);
-    this.#index = { ...this.#index, files: await joined('files', kept), runes: await joined('runes', this.#index.runes) };
+    const kept = this.index.files.filter(({ last }) => last >= rowsFrom);
+    this.index = { ...this.index, files: await joined('files', kept), runes: await joined('runes', this.index.runes) };
   }
 
   /** Returns the highest block up to a height that has no file with a block above it, and whose hash is known. */
   #endUpTo(height: number): number {
-    const { base } = this.#ledger;
-    const end = wholeUpTo(this.#index, height);
-    return end <= base || this.#ledger.hashAt(end) !== undefined ? end : this.#endUpTo(end - 1);
+    const { base } = this.ledger;
+    const end = wholeUpTo(this.index, height);
+    return end <= base || this.ledger.hashAt(end) !== undefined ? end : this.#endUpTo(end - 1);
   }
 
-  #knownEnds(height: number): LastRead[] {
-    const first = Math.max(height - this.ends, this.#ledger.rowsFrom);
-    return Array.from({ length: Math.max(height - first + 1, 0) }, (_, i) => first + i).flatMap((at) => {
-      const hash = this.#ledger.hashAt(at);
-      return hash === undefined ? [] : [{ height: at, hash }];
-    });
+  /** Returns height and hash of the newest blocks up to a height. The hash is undefined if the ledger does not know it. */
+  #endsUpTo(height: number): { readonly height: number; readonly hash: string | undefined }[] {
+    const first = Math.max(height - this.ends, this.ledger.rowsFrom);
+    return Array.from({ length: Math.max(height - first + 1, 0) }, (_, i) => ({ height: first + i, hash: this.ledger.hashAt(first + i) }));
   }
 }
 

@@ -10,7 +10,6 @@
 import { join } from 'node:path';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import type { LastRead } from '../../contract/sources.ts';
 import type { Store } from '../../duckdb/store.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type Limits } from '../../limits.ts';
@@ -27,7 +26,6 @@ import { continueRows } from './continueRows.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 import { NodeFolder } from './nodeFolder.ts';
-import { knownRunes } from './readPulledRunes.ts';
 import { replayRows } from './replayRows.ts';
 import { RowFiles } from './rowFiles.ts';
 
@@ -95,9 +93,7 @@ export class NodePull {
     try {
       const ends = Math.max(limits.changesBlocks, confirmations);
       const kept = new NodeFolder(folder, (found && index) ?? EMPTY_INDEX, ledger, rows, ends);
-      const checked = kept.checked();
-      for await (const rune of knownRunes(folder, checked, store)) ledger.addRune(rune);
-      await replayRows(folder, checked, ledger, network, store);
+      await replayRows(folder, kept.checked(), ledger, network, store);
       return new NodePull(options, node, network, ledger, rows, kept, log);
     } catch (error) {
       ledger.close();
@@ -146,10 +142,11 @@ export class NodePull {
       const { height } = this.ledger;
       if (round === 0 || isBehind) this.#announce(chain, last, isBehind);
       if (isBehind || height >= last) {
-        const ends = isBehind ? undefined : await this.#ends();
-        // Undefined means that the chain changed during #ends(), so the next round follows the change.
+        const ends = isBehind ? undefined : await this.kept.findEnds(this.node);
+        // The chain changed meanwhile, so the next round follows the change.
         if (!isBehind && ends === undefined) continue;
-        await this.#tidy();
+        const { from } = this.options.wanted;
+        await this.kept.tidy(typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0, this.#settled);
         return { ...this.#totals, heights: this.kept.list(height, ends) };
       }
       try {
@@ -195,7 +192,7 @@ export class NodePull {
     const begin = this.ledger.height + 1;
     const settled = Math.min(chain.blocks - confirmations, last);
     let commit = { height: begin - 1, at: performance.now() };
-    let unit = this.#unitOf(begin, begin, settled);
+    let unit = unitOf(begin, settled);
     progress.begin('read');
     try {
       for await (const checked of this.#blocks.read(last, concurrency)) {
@@ -205,7 +202,7 @@ export class NodePull {
         progress.show(height - begin + 1, last - begin + 1, 'blocks');
         if (height < unit.last) continue;
         await this.rows.endFile(unit, this.ledger.rowsFrom);
-        unit = this.#unitOf(height + 1, begin, settled);
+        unit = unitOf(height + 1, settled);
         const isDue =
           exceeds(limits, 'blocksPerCommit', height - commit.height + 1) ||
           this.ledger.isSettleDue ||
@@ -243,16 +240,6 @@ export class NodePull {
     ledger.apply({ height, hash: block.hash }, changes);
   }
 
-  /**
-   * Returns the heights that share a file with this height: a hundred if all are settled and this run reads all of
-   * them that have rows, otherwise one. `begin` is the first height that this run reads.
-   */
-  #unitOf(height: number, begin: number, settled: number): Heights {
-    const hundred = hundredOf(height);
-    const isWhole = begin <= Math.max(hundred.first, this.ledger.rowsFrom) && hundred.last <= settled;
-    return isWhole ? hundred : { first: height, last: height };
-  }
-
   /** Adds all finished files to the index. `before` is the height of the last commit. */
   async #commit(before: number): Promise<void> {
     const made = await this.rows.finished();
@@ -269,30 +256,6 @@ export class NodePull {
     const { hash, height } = this.ledger;
     if (hash === undefined || blocks >= height) return false;
     return blocks < height - this.options.confirmations || this.ledger.hashAt(blocks) === bestHash;
-  }
-
-  /**
-   * Returns height and hash of the newest blocks. A build needs their hashes even if they have no rows. Returns undefined
-   * if the node's chain changed meanwhile.
-   */
-  async #ends(): Promise<LastRead[] | undefined> {
-    const { height, hash, rowsFrom } = this.ledger;
-    const ends: LastRead[] = [];
-    for (let end = Math.max(height - this.kept.ends, rowsFrom); end <= height; end++) {
-      const found = this.ledger.hashAt(end) ?? (await this.node.hashAt(end));
-      if (found === undefined) return undefined;
-      ends.push({ height: end, hash: found });
-    }
-    return ends.length > 0 && (await this.node.hashAt(height)) !== hash ? undefined : ends;
-  }
-
-  /**
-   * Removes rows of blocks that are no longer wanted. Joins the files of settled blocks.
-   */
-  async #tidy(): Promise<void> {
-    const { from } = this.options.wanted;
-    const first = typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0;
-    await this.kept.tidy(first, this.#settled);
   }
 
   /** True if the folder has files of rows. */
@@ -314,6 +277,12 @@ export class NodePull {
     await this.ledger.settle(last);
   }
 }
+
+/** Returns the heights that share a file with this height and later ones: up to the end of a hundred that is settled. */
+const unitOf = (height: number, settled: number): Heights => {
+  const { last } = hundredOf(height);
+  return { first: height, last: last <= settled ? last : height };
+};
 
 /** Returns the first height to pull for the last `last` blocks, rounded down to the first height of a file. */
 const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;

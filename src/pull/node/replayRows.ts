@@ -1,15 +1,17 @@
-/** Computes from the rows of blocks what these blocks did to the ledger. */
+/** Reads the folder `pulled` into the ledger: its runes, and what the blocks that are not settled did, from their rows. */
 import { join } from 'node:path';
-import { type FolderIndex, rowsName } from '../../contract/rowsSchemas.ts';
+import { type FolderIndex, type Kind, type RowFile, rowsName } from '../../contract/rowsSchemas.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
 import type { Store } from '../../duckdb/store.ts';
+import { BuildError, messageOf } from '../../errors.ts';
 import { checkFile, lost } from '../../rows/rowsFolder.ts';
 import { scriptOfAddress } from '../../runes/address.ts';
 import { outpointBytes } from '../../runes/bytes.ts';
+import { nameNumber } from '../../runes/name.ts';
 import type { Network } from '../../runes/networks.ts';
 import { type RuneId, runeId } from '../../runes/runeId.ts';
 import type { Changes, RuneOutput } from '../../runes/unspentLedger.ts';
-import type { DiskLedger } from '../../unspent/diskLedger.ts';
+import type { DiskLedger, KnownRune } from '../../unspent/diskLedger.ts';
 import { hash256 } from './hash256.ts';
 
 export const idOf = (text: string): RuneId => {
@@ -54,11 +56,37 @@ export class BlockRows {
   }
 }
 
+const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((term) => `terms_${term}::VARCHAR`);
+
+/** Yields the runes of an index, ascending by number. Throws an InputError for a damaged file. */
+export async function* knownRunes(folder: string, { runes }: Pick<FolderIndex, 'runes'>, store: Store): AsyncGenerator<KnownRune> {
+  if (runes.length === 0) return;
+  const rows = await rowsIn(folder, 'runes', runes);
+  try {
+    for await (const chunk of store.stream(`SELECT id, name, block_height, ${TERMS.join(', ')} FROM ${rows} ORDER BY number`))
+      for (const [id, name, height, ...cells] of chunk.getRows()) {
+        const terms = cells.map((cell) => (cell === null ? undefined : BigInt(String(cell))));
+        const [amount, cap, heightStart, heightEnd, offsetStart, offsetEnd] = terms;
+        // A rune whose terms are all empty cannot be minted, so it equals a rune without terms.
+        const hasTerms = terms.some((term) => term !== undefined);
+        yield {
+          ...{ id: idOf(String(id)), name: nameNumber(String(name)), height: Number(height) },
+          terms: hasTerms ? { amount, cap, heightStart, heightEnd, offsetStart, offsetEnd } : undefined,
+        };
+      }
+  } catch (error) {
+    // A BuildError means that memory or open files are used up, not that a file is damaged.
+    if (error instanceof BuildError) throw error;
+    throw lost(`the runes in ${folder} cannot be read: ${messageOf(error)}`, folder);
+  }
+}
+
 /**
- * Applies the blocks of an index above the ledger's last block. Throws an InputError for a damaged file. The hash of a block without
- * rows stays unknown, unless the index has it.
+ * Adds the runes of an index to the ledger, and applies the blocks above the ledger's last one. Throws an InputError for a
+ * damaged file. The hash of a block without rows stays unknown, unless the index has it.
  */
 export async function replayRows(folder: string, index: FolderIndex, ledger: DiskLedger, network: Network, store: Store): Promise<void> {
+  for await (const rune of knownRunes(folder, index, store)) ledger.addRune(rune);
   const { tip, ends = [] } = index;
   const hashes = new Map([...ends, ...(tip ? [tip] : [])].map(({ height, hash }) => [height, hash]));
   let block = new BlockRows();
@@ -69,16 +97,21 @@ export async function replayRows(folder: string, index: FolderIndex, ledger: Dis
     }
   };
   const files = index.files.filter(({ last }) => last > ledger.height);
-  for (const file of files) await checkFile(folder, 'files', file);
-  const paths = files.map((file) => join(folder, rowsName('files', file)));
-  const rows = () =>
+  const rows = async () =>
     store.stream(`SELECT block_height, block_hash, operation, tx_id || ':' || "output", address, rune_id, amount, spent
-      FROM ${readFiles('parquet', paths)} WHERE operation IN ('receive', 'mint') OR event_index = 0 ORDER BY block_height`);
-  for await (const chunk of files.length === 0 ? [] : rows())
+      FROM ${await rowsIn(folder, 'files', files)} WHERE operation IN ('receive', 'mint') OR event_index = 0 ORDER BY block_height`);
+  for await (const chunk of files.length === 0 ? [] : await rows())
     for (const [height, hash, ...cells] of chunk.getRows()) {
       applyUpTo(Number(height) - 1);
       block.hash = String(hash);
       block.add(cells.map((cell) => (cell === null ? undefined : String(cell))));
     }
   applyUpTo(tip?.height ?? ledger.height);
+}
+
+/** Returns SQL of the rows of files. Throws an InputError for a damaged one. */
+export async function rowsIn(folder: string, kind: Kind, files: readonly RowFile[]): Promise<string> {
+  for (const file of files) await checkFile(folder, kind, file);
+  const paths = files.map((file) => join(folder, rowsName(kind, file)));
+  return readFiles('parquet', paths);
 }

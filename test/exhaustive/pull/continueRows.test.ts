@@ -16,10 +16,9 @@ import { placeFile } from '../../support/placeFile.ts';
 import { startPlainFiles } from '../../support/plainFiles.ts';
 import { failedPull, type TestPull, testPull } from '../../support/pull.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 
-const next = randomFor('continued rows');
-const random = (below: number) => Math.floor(next() * below);
+const random = integersFor('continued rows');
 /** Most outputs of two etchings stay unspent. */
 const CHAIN = (() => {
   const more = (blocks: readonly FakeBlock[], count: number) => extended(blocks, count, random, 30, 5);

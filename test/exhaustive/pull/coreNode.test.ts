@@ -6,7 +6,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { BuildError, CliError, InputError } from '../../../src/errors.ts';
 import { BlockParser } from '../../../src/pull/node/blockParser.ts';
 import { BitcoinNode, type NodeOptions } from '../../../src/pull/node/coreNode.ts';
-import { hash256With } from '../../../src/pull/node/hash256.ts';
 import { SpentOutputs } from '../../../src/pull/node/spentOutputs.ts';
 import { hashText } from '../../../src/runes/bytes.ts';
 import { readBlock } from '../../../src/runes/parseBlock.ts';
@@ -162,7 +161,6 @@ describe('a node', () => {
 
   // Each fault affects at least one answer for a block of 100 transactions, and then ends. The client must retry.
   const passing: [string, Fault, RegExp][] = [
-    ['cut in mid-block', { cut: 200 }, /was cut off after 200 bytes/],
     ['longer than its length', { length: -10 }, /is damaged: the block ends inside of|failed: Parse Error/],
     [
       'longer than any block',
@@ -177,7 +175,6 @@ describe('a node', () => {
       /is damaged: block [0-9a-f]{64} has transactions that do not match the merkle root in its header/,
     ],
     ['refused by a full work queue', FAULTS.workQueue, /was answered with status 503 "Work queue depth exceeded";/],
-    ['stopping', FAULTS.stopping, /was answered with status 503: the node is stopping, or too busy;/],
     ['refused by a full work queue, twice', { ...FAULTS.workQueue, times: 2 }, /status 503/],
     ['refused with 500', { status: 500, body: 'Internal bug detected' }, /was answered with status 500 "Internal bug detected"/],
   ];
@@ -242,23 +239,6 @@ describe('a node', () => {
       expect.stringMatching(/ECONNREFUSED .*; does bitcoind run, with -server, on this port\? Trying again$/),
     ]);
     expect(notices.length).toBeLessThanOrEqual(2);
-  });
-
-  it('gets no more requests immediately after an abort, and requests leave no listener behind', async () => {
-    const fake = await fakeNode();
-    const interruption = new AbortController();
-    const node = await connect(fake.url, { signal: interruption.signal });
-    await Promise.all(Array.from({ length: 20 }, () => node.chain()));
-    expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
-    fake.faults.push({ on: /block/, stall: 10, times: 3 });
-    const asking = Promise.allSettled([node.readBlock(LAST.hash), node.readBlock(LAST.hash), node.hashAt(FIRST)]);
-    await until(() => fake.faults.length === 0);
-    interruption.abort();
-    expect((await asking).map((result) => result.status === 'rejected' && result.reason.name)).toEqual(Array(3).fill('AbortError'));
-    await expect(node.chain()).rejects.toThrow(/abort/);
-    await until(async () => (await fake.connections()) === 0);
-    node.close();
-    expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
   });
 
   it('gets no more requests after the client is closed', async () => {
@@ -439,11 +419,6 @@ describe('a thread parses blocks after the first ones', () => {
     expect((await unanswered).message).toBe('the thread that parses blocks has ended');
     expect((await read()).hash).toBe(LAST.hash);
   });
-});
-
-it('hash256 is the same with and without crypto.hash', () => {
-  expect(hashText(hash256With(undefined)(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
-  expect(hashText(hash256(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
 });
 
 it('the fake node also runs as a process, with blocks of a folder', async () => {

@@ -11,13 +11,13 @@ import { attempt } from '../../../src/attempt.ts';
 import { temporaryFolder, testBuild } from '../../support/build.ts';
 import { start } from '../../support/cli.ts';
 import { FakeNode } from '../../support/fakeNode.ts';
+import { pullChain } from '../../support/nodePulls.ts';
 import { testPull } from '../../support/pull.ts';
 import { extended } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
+import { integersFor } from '../../support/seed.ts';
 import { until } from '../../support/until.ts';
 
-const next = randomFor('following');
-const random = (below: number) => Math.floor(next() * below);
+const random = integersFor('following');
 const CHAIN = extended([], 24, random);
 const work = temporaryFolder();
 const [to, out] = [join(work, 'input'), join(work, 'dist')];
@@ -51,10 +51,8 @@ const untilBuilt = (height: number): Promise<void> =>
 
 /** Returns the digest of a mirror that was built from these blocks alone, without a reorganisation. */
 async function digestOf(blocks: typeof CHAIN): Promise<string> {
-  const fresh = await FakeNode.start(blocks, { network: 'regtest' });
   const folder = temporaryFolder();
-  await testPull(`core:${fresh.url}`, folder);
-  await fresh.close();
+  await pullChain(blocks, folder);
   const { manifest } = await testBuild(join(folder, 'dist'), { inputs: [join(folder, 'pulled')], dialect: 'hiro' });
   return manifest.digest;
 }

@@ -10,7 +10,7 @@ import { Store } from '../../../src/duckdb/store.ts';
 import { BuildError } from '../../../src/errors.ts';
 import { discover, type InputFile } from '../../../src/input/discover.ts';
 import { crossings, LIMITS } from '../../../src/limits.ts';
-import { knownRunes } from '../../../src/pull/node/readPulledRunes.ts';
+import { knownRunes } from '../../../src/pull/node/replayRows.ts';
 import { RowFiles } from '../../../src/pull/node/rowFiles.ts';
 import { WORK_FOLDER } from '../../../src/pull/pulledFiles.ts';
 import { failedBuild, RecordingLog, rowsOf, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
@@ -22,13 +22,7 @@ import { placeFile } from '../../support/placeFile.ts';
 import { failedPull, type TestPull, testPull } from '../../support/pull.ts';
 import { messageScript, taproot } from '../../support/runeBlocks.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
-import { randomFor } from '../../support/seed.ts';
-
-/** Returns a function that draws random integers from 0 to its argument minus one. */
-const random = (name: string) => {
-  const next = randomFor(name);
-  return (below: number) => Math.floor(next() * below);
-};
+import { integersFor as random } from '../../support/seed.ts';
 
 /** Number of blocks that a pull may replace in these tests. One test uses the default of 100. */
 const CONFIRMATIONS = 12;

@@ -59,17 +59,12 @@ describe('a mirror that fails', () => {
     ['wants a key', { kind: 'status', status: 401 }, 2, /is not a mirror of this program: give a mirror, or save the answers/],
     ['is another', { kind: 'status', status: 404 }, 2, /is not a mirror of this program/],
     ['has a web page', { kind: 'body', body: '<html>a proxy says hello</html>' }, 2, /is not a mirror of this program/],
-    ...[
-      ['https://user:k3y@elsewhere.invalid/k3y?api_key=k3y#k3y', 'https://elsewhere.invalid'],
-      ['/k3y?api_key=k3y', 'http://127.0.0.1:[0-9]+'],
-      ['k3y:k3y', 'an invalid URL'],
-      ['http://k3y:k3y', 'an invalid URL'],
-    ].map(([location = '', shown]): [string, Fault, number, RegExp] => [
-      `redirects to ${location}`,
-      { kind: 'status', status: 301, headers: { location } },
+    [
+      'redirects',
+      { kind: 'status', status: 301, headers: { location: '/k3y' } },
       2,
-      new RegExp(`/runes/v1/manifest.json redirects to ${shown}$`),
-    ]),
+      /\/runes\/v1\/manifest.json redirects to http:\/\/127.0.0.1:[0-9]+$/,
+    ],
   ] satisfies [string, Fault, number, RegExp][])('because it %s is explained', async (_, fault, code, message) => {
     host.fault = () => fault;
     const error = await failedPull(host.base, to);

@@ -32,8 +32,7 @@ import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } 
 import { HEIGHTS_PER_FILE, hundredOf, stampOf } from '../../../rows/rowsForm.ts';
 import type { Client } from '../../httpClient.ts';
 import { checkNetwork, workFile } from '../../pulledFiles.ts';
-import type { PullOptions, PullResult } from '../../pullOptions.ts';
-import { HIGHEST } from '../../pullOptions.ts';
+import { HIGHEST, type PullOptions, type PullResult } from '../../pullOptions.ts';
 import { BadDataError, findManifest, impossible as impossibleManifest, MOST_BLOCKS } from '../mirrorSource.ts';
 import { type RowsLimits, RowsReader } from './readerProcesses.ts';
 import { mostBytes } from './readStrangersRows.ts';
@@ -50,12 +49,6 @@ const MOST_ROUNDS = 5;
 /** Thrown if the mirror has another index now. */
 class MovedError extends Error {}
 
-export interface RowsSource {
-  readonly base: string;
-  readonly manifest: Manifest;
-  readonly client: Client;
-}
-
 interface Tools {
   readonly store: Store;
   readonly log: Log;
@@ -64,17 +57,19 @@ interface Tools {
 
 type Options = Omit<PullOptions, 'to'> & { readonly folder: string; readonly limits: RowsLimits };
 
-/** Pulls once. Throws an InputError for an impossible index or another settled block, a BuildError if a file is wrong. */
-export async function pullRows(options: Options, { base, client, ...source }: RowsSource, tools: Tools): Promise<PullResult> {
+/**
+ * Pulls once. Throws an InputError for a host without a mirror, a mirror without rows, an impossible index or another
+ * settled block, and a BuildError if a file is wrong.
+ */
+export async function pullRows(options: Options, base: string, client: Client, tools: Tools): Promise<PullResult> {
   const reader = new RowsReader(options.limits, tools.store.processMemory);
   try {
-    for (let { manifest, round } = { ...source, round: 1 }; ; round++) {
-      const theirs = await client.persist(base, () => readTheirs(base, manifest, client, options.limits));
+    for (let round = 1; ; round++) {
+      const theirs = await client.persist(base, () => readTheirs(base, client, options.limits));
       try {
-        return await new RowsPull(options, { base, manifest, client }, theirs, reader, tools).run(round === 1);
+        return await new RowsPull(options, base, client, theirs, reader, tools).run(round === 1);
       } catch (error) {
         if (!(error instanceof MovedError) || round === MOST_ROUNDS) throw error;
-        manifest = (await findManifest(base, client)) ?? manifest;
       }
     }
   } finally {
@@ -88,52 +83,70 @@ class RowsPull {
 
   constructor(
     private readonly options: Options,
-    private readonly source: RowsSource,
-    private readonly theirs: RowsIndex,
+    private readonly base: string,
+    private readonly client: Client,
+    private readonly theirs: PublishedIndex,
     private readonly reader: RowsReader,
     private readonly tools: Tools,
   ) {
-    this.#name = `${source.base} (a mirror of this program)`;
+    this.#name = `${base} (a mirror of this program)`;
     this.#ours = readIndex(options.folder) ?? { ...EMPTY_INDEX, spent: theirs.spent };
   }
 
   async run(isFirst: boolean): Promise<PullResult> {
     const { folder, wanted } = this.options;
     const { theirs, tools } = this;
-    const ours = this.#ours;
-    const tip = theirs.tip?.height ?? -1;
-    this.#checkSame();
+    const [ours, name] = [this.#ours, this.#name];
+    checkNetwork(ours.network, theirs.network, name, folder);
+    if (ours.files.length > 0 && theirs.spent !== ours.spent)
+      throw new InputError(`unlike ${folder}, ${name} has rows ${theirs.spent ? 'with' : 'without'} spent outputs`, [
+        'Give another folder with --to.',
+      ]);
     checkSizes(folder, ours);
-    const [own = Number.MAX_SAFE_INTEGER, lowest = 0] = [beginOf(ours), beginOf(theirs)];
+    const [tip, own = Number.MAX_SAFE_INTEGER, lowest = 0] = [theirs.tip?.height ?? -1, beginOf(ours), beginOf(theirs)];
     // Blocks between the pulled ones and the wanted ones are fetched, too, so that no block is missing in between.
     const from =
       typeof wanted.from === 'object' ? Math.max(tip - wanted.from.last + 1, 0) : Math.min(wanted.from ?? beginOf(ours) ?? 0, own);
     const known = new Map(KINDS.flatMap((kind) => ours[kind].map((file) => [rowsName(kind, file), file] as const)));
-    const ourOf = (kind: Kind, file: RowFile) => known.get(rowsName(kind, file));
     // A file that the folder has keeps its entry, so that a mirror cannot make it look damaged.
-    const files = theirs.files.filter(({ last }) => last >= from).map((file) => ourOf('files', file) ?? file);
-    const runes = theirs.runes.map((file) => ourOf('runes', file) ?? file);
+    const chosen = (kind: Kind, all: readonly RowFile[]) => all.map((file) => known.get(rowsName(kind, file)) ?? file);
+    const files = chosen('files', theirs.files).filter(({ last }) => last >= from);
+    const runes = chosen('runes', theirs.runes);
     const kept = ours.files.filter(({ last }) => last < lowest && last >= from);
     const cut = ours.files.find(({ first, last }) => from < lowest && first < lowest && lowest <= last);
     if (cut !== undefined)
-      throw new InputError(`${this.#name} begins at block ${lowest}, in the middle of ${join(folder, rowsName('files', cut))}`, [
+      throw new InputError(`${name} begins at block ${lowest}, in the middle of ${join(folder, rowsName('files', cut))}`, [
         'Pull from the source of this file, or remove the folder and pull again.',
       ]);
-    const newFiles = files.filter((file) => ourOf('files', file) === undefined);
-    const newRunes = runes.filter((file) => ourOf('runes', file) === undefined);
-    if (isFirst) this.#announce(tip, from, newFiles);
-    await this.#fetch(newRunes, newFiles);
+    const held = new Set(known.values());
+    const isNew = (file: RowFile) => !held.has(file);
+    const [newFiles, newRunes] = [files.filter(isNew), runes.filter(isNew)];
+    const blocks = newFiles.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+    if (isFirst) {
+      const todo = newFiles.length === 0 ? 'nothing to fetch' : `${count(newFiles.length, 'file')} to fetch`;
+      const fields = { source: name, tip, blocks, files: newFiles.length };
+      tools.log.info('looked', `${name} has blocks up to ${tip}: ${todo}.`, fields);
+      if (from > tip) tools.log.notice(`the source has none of the wanted blocks: its last block is ${tip}`);
+    }
+    await this.#fetch({ runes: newRunes, files: newFiles });
 
     const names = new Set(namesOf(theirs));
     const dropped = ours.files.filter((file) => file.last >= lowest && !names.has(rowsName('files', file)));
     const replaced = await this.#compare(dropped, newFiles, Math.max(lowest, from));
     const isBehind = tip < (ours.tip?.height ?? -1) && replaced === 0;
-    if (isBehind) tools.log.notice(`${this.#name} is behind: its last block is ${tip}, and block ${ours.tip?.height} was pulled before`);
-    else this.#commit([...kept, ...files], runes, from, lowest, kept.length > 0);
-    const index = isBehind ? ours : (readIndex(folder) ?? ours);
-    const runs = index.sources.length > 0 ? index.sources.flatMap(({ blocks }) => blocks) : index.files.map(rangeOf);
+    let index = ours;
+    if (isBehind) tools.log.notice(`${name} is behind: its last block is ${tip}, and block ${ours.tip?.height} was pulled before`);
+    else {
+      const older = kept.length === 0 ? [] : ours.runes.filter((file) => !names.has(rowsName('runes', file)));
+      index = this.#indexOf([...kept, ...files], [...older, ...runes], from, lowest);
+      commitIndex(folder, index, workFile(folder, '.json'));
+    }
+    const runs =
+      index.sources.length > 0
+        ? index.sources.flatMap((source) => source.blocks)
+        : index.files.map(({ first, last }) => [first, last] as const);
     return {
-      blocks: blocksIn(newFiles),
+      blocks,
       records: newFiles.reduce((total, { rows }) => total + rows, 0),
       bytes: [...newFiles, ...newRunes].reduce((total, { bytes }) => total + bytes, 0),
       replaced,
@@ -141,63 +154,41 @@ class RowsPull {
     };
   }
 
-  #checkSame(): void {
-    const { folder } = this.options;
-    const [ours, theirs] = [this.#ours, this.theirs];
-    checkNetwork(ours.network, theirs.network, this.#name, folder);
-    if (ours.files.length > 0 && theirs.spent !== ours.spent)
-      throw new InputError(`unlike ${folder}, ${this.#name} has rows ${theirs.spent ? 'with' : 'without'} spent outputs`, [
-        'Give another folder with --to.',
-      ]);
-  }
-
-  #announce(tip: number, from: number, files: readonly RowFile[]): void {
-    const { log } = this.tools;
-    const todo = files.length === 0 ? 'nothing to fetch' : `${count(files.length, 'file')} to fetch`;
-    const fields = { source: this.#name, tip, blocks: blocksIn(files), files: files.length };
-    log.info('looked', `${this.#name} has blocks up to ${tip}: ${todo}.`, fields);
-    if (from > tip) log.notice(`the source has none of the wanted blocks: its last block is ${tip}`);
-  }
-
   /** Fetches runes before rows, because rows are checked with the premines of their runes. */
-  async #fetch(runes: readonly RowFile[], files: readonly RowFile[]): Promise<void> {
-    const { concurrency } = this.options;
+  async #fetch(all: Readonly<Record<Kind, readonly RowFile[]>>): Promise<void> {
     const { progress } = this.tools;
-    const all = runes.length + files.length;
     let done = 0;
-    const fetchAs = (kind: Kind) => async (file: RowFile) => {
-      await this.#fetchFile(kind, file);
-      done += 1;
-      progress.show(done, all, 'files');
-    };
     progress.begin('fetch');
-    await inParallel(runes, concurrency, fetchAs('runes'));
-    await inParallel(files, concurrency, fetchAs('files'));
+    for (const kind of ['runes', 'files'] as const)
+      await inParallel(all[kind], this.options.concurrency, async (file) => {
+        await this.#fetchFile(kind, file);
+        done += 1;
+        progress.show(done, all.runes.length + all.files.length, 'files');
+      });
     progress.end();
   }
 
   async #fetchFile(kind: Kind, file: RowFile): Promise<void> {
     const { folder, signal } = this.options;
-    const { base, manifest, client } = this.source;
-    const { first, last, bytes, sha256 } = file;
-    const name = rowsName(kind, file);
+    const { base, client, theirs } = this;
+    const { first, last, rows, bytes, sha256 } = file;
+    const path = `${ROWS_FOLDER}/${rowsName(kind, file)}`;
     // A killed pull has checked this file, but not written the index.
-    if ((await stampOf(join(folder, name)))?.sha256 === sha256) return;
+    if ((await stampOf(join(folder, rowsName(kind, file))))?.sha256 === sha256) return;
     let attempts = 0;
     await client.persist(`the ${kind === 'files' ? 'rows' : 'runes'} of blocks ${first}..${last}`, async () => {
       signal.throwIfAborted();
       // A build of the mirror may have replaced its files.
-      if (attempts > 0 && (await findManifest(base, client))?.rows?.sha256 !== manifest.rows?.sha256) throw new MovedError();
+      if (attempts > 0 && (await findManifest(base, client))?.rows?.sha256 !== theirs.sha256) throw new MovedError();
       attempts += 1;
       const temporary = workFile(folder, '.fetched');
       try {
-        const { status, digest } = await client.save(`${base}/${ROWS_FOLDER}/${name}`, temporary, bytes);
-        if (status !== 200) throw new BadDataError(`need ${ROWS_FOLDER}/${name}, but the mirror answered with status ${status}`);
-        if (digest !== sha256) throw new BadDataError(`need ${ROWS_FOLDER}/${name}, which is damaged on the mirror`);
-        const runes = kind === 'runes' ? [] : this.theirs.runes.filter((one) => one.first <= last && first <= one.last);
-        const paths = runes.map((one) => join(folder, rowsName('runes', one)));
-        const { rows } = file;
-        await this.reader.read({ path: temporary, kind, rows, first, last, hasSpent: this.theirs.spent, runes: paths });
+        const { status, digest } = await client.save(`${base}/${path}`, temporary, bytes);
+        if (status !== 200) throw new BadDataError(`need ${path}, but the mirror answered with status ${status}`);
+        if (digest !== sha256) throw new BadDataError(`need ${path}, which is damaged on the mirror`);
+        const needed = kind === 'runes' ? [] : theirs.runes.filter((one) => one.first <= last && first <= one.last);
+        const runes = needed.map((one) => join(folder, rowsName('runes', one)));
+        await this.reader.read({ path: temporary, kind, rows, first, last, hasSpent: theirs.spent, runes });
         await moveIn(folder, temporary, kind, file);
       } finally {
         rmSync(temporary, { force: true });
@@ -241,45 +232,32 @@ class RowsPull {
     return differing.filter(({ isOurs }) => isOurs).length;
   }
 
-  /** Replaces the index. `from` is the first wanted height, `lowest` the first of the mirror. */
-  #commit(files: readonly RowFile[], runes: readonly RowFile[], from: number, lowest: number, keepsOlder: boolean): void {
-    const { folder } = this.options;
-    const [ours, theirs] = [this.#ours, this.theirs];
-    const { base } = this.source;
-    const tip = theirs.tip?.height ?? -1;
-    const first = Math.min(from, files[0]?.first ?? from);
-    const names = new Set(namesOf(theirs));
-    const older = keepsOlder ? ours.runes.filter((file) => !names.has(rowsName('runes', file))) : [];
-    const sources = joinSources([theirs.sources, ours.sources], [[first, tip]]);
-    const read = sources
-      .flatMap(({ blocks }) => blocks)
-      .flatMap(([a, b]): [number, number][] => (b < lowest ? [] : [[Math.max(a, lowest), b]]));
+  /** Returns the new index. `from` is the first wanted height, `lowest` the first of the mirror. */
+  #indexOf(files: RowFile[], runes: RowFile[], from: number, lowest: number): FolderIndex {
+    const [ours, { tip, network, ends, spent, ...theirs }] = [this.#ours, this.theirs];
+    const sources = joinSources([theirs.sources, ours.sources], [[Math.min(from, files[0]?.first ?? from), tip?.height ?? -1]]);
+    const read = joinRuns(sources.flatMap(({ blocks }) => blocks)).filter(([, last]) => last >= lowest);
     const { mirrors: others = [] } = mirrorsUpTo(lowest - 1, ours.mirrors);
-    const index: FolderIndex = {
-      version: 1,
-      sources,
-      tip: theirs.tip,
-      network: theirs.network,
-      ends: theirs.ends,
-      mirrors: [...others, { url: base, blocks: joinRuns(read) }],
-      spent: theirs.spent,
-      runes: [...older, ...runes],
-      files: [...files],
-    };
-    commitIndex(folder, index, workFile(folder, '.json'));
+    const mirrors = [...others, { url: this.base, blocks: read.map(([a, b]): [number, number] => [Math.max(a, lowest), b]) }];
+    return { version: 1, sources, tip, network, ends, mirrors, spent, runes, files };
   }
 }
 
 /** First height of the blocks of an index. Undefined if it has none. */
-const beginOf = ({ sources, files }: FolderIndex): number | undefined => sources[0]?.blocks[0]?.[0] ?? files[0]?.first;
+const beginOf = ({ sources, files }: RowsIndex): number | undefined => sources[0]?.blocks[0]?.[0] ?? files[0]?.first;
 
-const rangeOf = ({ first, last }: RowFile): [number, number] => [first, last];
+/** The index of a mirror, and its SHA-256, which the manifest has. */
+type PublishedIndex = RowsIndex & { readonly sha256: string };
 
-const blocksIn = (files: readonly RowFile[]): number => files.reduce((sum, { first, last }) => sum + last - first + 1, 0);
-
-async function readTheirs(base: string, manifest: Manifest, client: Client, limits: RowsLimits): Promise<RowsIndex> {
-  const { sha256 } = manifest.rows ?? {};
-  if (sha256 === undefined) throw new BadDataError('no longer publishes rows');
+async function readTheirs(base: string, client: Client, limits: RowsLimits): Promise<PublishedIndex> {
+  const manifest = await findManifest(base, client);
+  if (manifest === undefined)
+    throw new InputError(
+      `${base} is not a mirror of this program: give a mirror, or save the answers of the server and build them with --input`,
+    );
+  if (manifest.rows === undefined)
+    throw new InputError(`${base} publishes no rows: give another mirror, or ask its operator to build without --no-rows`);
+  const { sha256 } = manifest.rows;
   const path = rowsIndexPath(sha256);
   const { status, body } = await client.get(`${base}/${path}`, (bytes) => bytes, INDEX_BYTES);
   if (body === undefined) throw new BadDataError(`answers ${path} with status ${status}`);
@@ -287,11 +265,10 @@ async function readTheirs(base: string, manifest: Manifest, client: Client, limi
     throw new BadDataError(`has ${path} with other content than its manifest says`);
   const found = rowsIndex.safeParse(attempt(() => JSON.parse(new TextDecoder().decode(body))));
   const why = found.success ? impossible(found.data, manifest, limits) : 'is not a list of rows';
-  if (!found.success || why !== undefined)
-    throw new InputError(`${base}/${path} ${why}`, [
-      'No mirror of this program has such a list. Check that --from is a mirror to be trusted.',
-    ]);
-  return found.data;
+  if (found.success && why === undefined) return { ...found.data, sha256 };
+  throw new InputError(`${base}/${path} ${why}`, [
+    'No mirror of this program has such a list. Check that --from is a mirror to be trusted.',
+  ]);
 }
 
 /**
