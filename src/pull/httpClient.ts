@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { Agent, errors } from 'undici';
+import { AtOnce } from '../atOnce.ts';
 import type { Log } from '../cli/log.ts';
 import { misfitOf } from '../contract/schemas.ts';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
@@ -17,6 +18,8 @@ export interface ClientOptions {
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
   readonly retries: number;
+  /** Maximum number of parallel requests. */
+  readonly concurrency?: number;
   /** Longest time without data from the server, in milliseconds. */
   readonly timeoutMs: number;
   /** Longest time for a complete answer, in milliseconds. A multiple of `timeoutMs` by default. */
@@ -103,13 +106,15 @@ export function parsed<T>(body: Buffer, parse: (body: Buffer) => T): T {
 export class Client {
   readonly #agent: Agent;
   readonly #clock: Clock;
+  readonly #atOnce: AtOnce;
   /** Earliest start of the next request, on the client's clock. */
   #next = 0;
 
   constructor(private readonly options: ClientOptions) {
-    const { timeoutMs, clock = CLOCK } = options;
+    const { timeoutMs, concurrency = Number.POSITIVE_INFINITY, clock = CLOCK } = options;
     this.#agent = new Agent({ headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } });
     this.#clock = clock;
+    this.#atOnce = new AtOnce(concurrency);
   }
 
   /** Closes all connections. Running requests fail. */
@@ -176,11 +181,15 @@ export class Client {
   }
 
   /**
-   * Sends a request at once and reads the answer, whatever its status. Throws a PassingError if the network fails, or if
+   * Sends a request as soon as fewer are running than may be, and reads the answer, whatever its status. Throws a PassingError if the network fails, or if
    * the answer is cut short, too large or too slow. Throws an InputError for a redirect. Throws the reason of the signal
    * when the signal aborts.
    */
-  async send(url: URL, { limit, sink, headers = {} }: Reading): Promise<Answer> {
+  send(url: URL, reading: Reading): Promise<Answer> {
+    return this.#atOnce.run(() => this.#send(url, reading));
+  }
+
+  async #send(url: URL, { limit, sink, headers = {} }: Reading): Promise<Answer> {
     const { signal, timeoutMs, longestMs = timeoutMs * LONGEST_ANSWER } = this.options;
     signal.throwIfAborted();
     // AbortSignal.any() would leak memory: each request would stay attached to the signal, which lives as long as the

@@ -12,7 +12,7 @@ import { program } from '../program.ts';
 import type { ClientOptions } from './httpClient.ts';
 import type { Check } from './node/checkOutputs.ts';
 import type { NodePullOptions } from './node/nodePull.ts';
-import { DEFAULTS, type PullOptions, type WantedBlocks } from './pullOptions.ts';
+import { DEFAULTS, type WantedBlocks } from './pullOptions.ts';
 
 export const PULL_COMMAND: Command = {
   section: 'pull',
@@ -60,7 +60,9 @@ export const PULL_COMMAND: Command = {
 const MOST_CONFIRMATIONS = 10_000;
 
 /** What a pull is asked for. */
-export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
+export interface PullRequest extends Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'concurrency' | 'onRetry'> {
+  /** The input folder. Files are written to its subfolder `pulled`. */
+  readonly to: string;
   /** An `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
   /** Server that has the blocks which the node has pruned. */

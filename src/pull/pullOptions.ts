@@ -1,4 +1,7 @@
 /** Options of a pull, their defaults, and its result. */
+import type { Log } from '../cli/log.ts';
+import type { Progress } from '../cli/progress.ts';
+import type { Store } from '../duckdb/store.ts';
 
 /** Range of heights, both ends included. */
 export interface Heights {
@@ -20,14 +23,21 @@ export interface WantedBlocks {
 }
 
 export interface PullOptions {
-  /** The input folder. Files are written to its subfolder `pulled`. */
-  readonly to: string;
+  /** Path of the folder `pulled`. */
+  readonly folder: string;
   readonly wanted: WantedBlocks;
   /** Number of last blocks that a pull may replace if they changed. Older blocks are settled. */
   readonly confirmations: number;
   /** Maximum number of parallel requests. A pull from a node also reads this many blocks ahead. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
+}
+
+/** What the steps of a pull share. */
+export interface Tools {
+  readonly store: Store;
+  readonly log: Log;
+  readonly progress: Progress;
 }
 
 export interface PullResult {

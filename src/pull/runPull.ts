@@ -26,7 +26,7 @@ import { follow } from './node/followNode.ts';
 import { NodePull } from './node/nodePull.ts';
 import { NodeUrl, type PullRequest, pullRequestOf } from './pullCommand.ts';
 import { explained, PULLED_FOLDER, removeWorkFiles, STATE_FOLDER, WORK_FOLDER, writeError } from './pulledFiles.ts';
-import type { PullResult } from './pullOptions.ts';
+import type { PullResult, Tools } from './pullOptions.ts';
 
 export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<void> {
   const interruption = new AbortController();
@@ -58,6 +58,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   const isOfBlocks = request.from instanceof NodeUrl && !isContinued;
   const threads = isOfBlocks ? 1 : availableParallelism();
   const store = await Store.open({ memoryLimit: request.memoryLimit, threads, scratch: work });
+  const tools = { store, log, progress };
   const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, worker: 'pull' };
   try {
@@ -70,12 +71,12 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
         report(result, request.to, clock, log);
       };
       const { from } = request;
-      if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, client, done }, store, log, progress);
+      if (from instanceof NodeUrl) return pullFromNode({ ...request, folder, url: from.url }, client, done, tools);
       if (existsSync(join(folder, STATE_FOLDER)))
         throw new InputError(`${folder} has blocks from a Bitcoin Core node, so only a node can continue it`, [
           `Give another folder with --to, or remove ${folder}.`,
         ]);
-      const result = await pullRows({ ...request, folder }, baseOf(from), client, { store, log, progress });
+      const result = await pullRows({ ...request, folder }, baseOf(from), client, tools);
       done(result);
       return result;
     });
@@ -96,36 +97,29 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   }
 }
 
-/** What a pull from a node needs. `client` is for its block source. `done` is called with the result of the first pull. */
-interface FromNode {
-  readonly url: URL;
-  readonly folder: string;
-  readonly client: Client;
-  readonly done: (result: PullResult) => void;
-}
-
 /**
  * Pulls from a node once. If `builds` is given, then pulls and builds each new block until the signal aborts. Makes a
- * damaged ledger again from the rows in the folder, if it has all of them.
+ * damaged ledger again from the rows in the folder, if it has all of them. `done` is called with the result of the first
+ * pull.
  */
 async function pullFromNode(
-  request: PullRequest,
-  { url, folder, client, done }: FromNode,
-  store: Store,
-  log: Log,
-  progress: Progress,
+  request: Omit<PullRequest, 'from'> & { readonly folder: string; readonly url: URL },
+  client: Client,
+  done: (result: PullResult) => void,
+  tools: Tools,
 ): Promise<PullResult> {
-  const { signal, builds } = request;
+  const { folder, signal, builds } = request;
+  const { log } = tools;
   const onNotice = (message: string) => log.notice(message);
-  const blockServer = request.blockSource && new BlockServer(request.blockSource, client, request.concurrency);
-  const node = await BitcoinNode.open({ ...request, url, onNotice, blockServer });
+  const blockServer = request.blockSource && new BlockServer(request.blockSource, client);
+  const node = await BitcoinNode.open({ ...request, onNotice, blockServer });
   const run = async () => {
-    const pull = await NodePull.open({ ...request, folder }, node, store, log, progress);
+    const pull = await NodePull.open(request, node, tools);
     try {
-      const result = await pull.run(progress);
+      const result = await pull.run();
       done(result);
       if (builds === undefined) await pull.settle();
-      else await follow({ folder, builds, signal }, node, pull, log, progress);
+      else await follow({ folder, builds, signal }, node, pull, log);
       return result;
     } finally {
       pull.close();

@@ -1,6 +1,6 @@
 /** An indexer of raw blocks that keeps its ledger in memory. */
 import { hash } from 'node:crypto';
-import { hashText, outpointText } from '../../src/runes/bytes.ts';
+import { hashText, outpointBytes, outpointText } from '../../src/runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
 import type { LedgerRow } from '../../src/runes/ledgerRows.ts';
 import type { Network } from '../../src/runes/networks.ts';
@@ -33,11 +33,7 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
 }
 
 /** Returns the 36 bytes of an outpoint. */
-export function outpointOf(txid: string, index: number): Uint8Array {
-  const bytes = Buffer.concat([Buffer.from(txid, 'hex').reverse(), new Uint8Array(4)]);
-  bytes.writeUInt32LE(index, 32);
-  return bytes;
-}
+export const outpointOf = (txid: string, index: number): Uint8Array => outpointBytes(`${txid}:${index}`);
 
 /** Returns the script of an output, as a view of the block's bytes. */
 const script = (block: Block, index: number): Uint8Array => {

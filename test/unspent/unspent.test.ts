@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { attempt } from '../../src/attempt.ts';
 import { LIMITS } from '../../src/limits.ts';
-import { outpointText } from '../../src/runes/bytes.ts';
+import { outpointBytes, outpointText } from '../../src/runes/bytes.ts';
 import { runeId } from '../../src/runes/runeId.ts';
 import type { Changes, RuneOutput } from '../../src/runes/unspentLedger.ts';
 import { DiskLedger, type IndexedBlock, type KnownRune } from '../../src/unspent/diskLedger.ts';
@@ -52,8 +52,7 @@ function makeBlock(seed: number, height: number, before: Model): { changes: Chan
   for (const [outpoint] of before.outputs) {
     if (next(3) !== 0) continue;
     outputs.delete(outpoint);
-    const [txid = '', index] = outpoint.split(':');
-    spent.push(outpointOf(txid, Number(index)));
+    spent.push(outpointBytes(outpoint));
   }
   // A third of the transactions have many outputs. The first 32 bytes of their keys are equal.
   const created = Array.from({ length: next(4) }, (_, tx) => {
@@ -75,9 +74,8 @@ function makeBlock(seed: number, height: number, before: Model): { changes: Chan
 /** Throws if the ledger's outputs differ from the model. `all` has every outpoint that has ever existed. */
 function compare(ledger: DiskLedger, { outputs }: Model, all: Iterable<string>): void {
   for (const outpoint of all) {
-    const [txid = '', index] = outpoint.split(':');
     // Like the bytes of a block, this buffer has the outpoint in its middle.
-    const bytes = Buffer.concat([Buffer.alloc(7), outpointOf(txid, Number(index))]);
+    const bytes = Buffer.concat([Buffer.alloc(7), outpointBytes(outpoint)]);
     const found = ledger.output(bytes, 7);
     const expected = outputs.get(outpoint);
     expect(found && { ...found, script: [...found.script] }, outpoint).toEqual(expected && { ...expected, script: [...expected.script] });

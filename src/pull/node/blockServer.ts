@@ -3,7 +3,6 @@
  * need not be trusted, because each answer is checked. A block must have the hash that the node names, and the
  * transactions and witnesses that its header and coinbase commit to. A transaction must have the requested id.
  */
-import { AtOnce } from '../../atOnce.ts';
 import { InputError } from '../../errors.ts';
 import { hashText } from '../../runes/bytes.ts';
 import { checkWitnesses } from '../../runes/checkWitnesses.ts';
@@ -19,19 +18,15 @@ const ENDS = ['/raw', '.bin'] as const;
 
 export class BlockServer {
   readonly #base: string;
-  readonly #client: Client;
-  readonly #atOnce: AtOnce;
   /** Suffix of the paths that the server answers. Undefined before its first answer. */
   #end: (typeof ENDS)[number] | undefined;
 
-  /**
-   * `base` is the URL before `/block`, such as `https://host/api` or `http://host:8332/rest`. `atOnce` is the maximum
-   * number of parallel requests.
-   */
-  constructor(base: URL, client: Client, atOnce: number) {
+  /** `base` is the URL before `/block`, such as `https://host/api` or `http://host:8332/rest`. */
+  constructor(
+    base: URL,
+    private readonly client: Client,
+  ) {
     this.#base = base.href.replace(/\/+$/, '');
-    this.#client = client;
-    this.#atOnce = new AtOnce(atOnce);
   }
 
   /** Reads a block. Rejects with a BuildError if all answers are wrong, with an InputError if the block is missing. */
@@ -57,7 +52,7 @@ export class BlockServer {
   async #read(path: string, parse: (bytes: Uint8Array) => Block): Promise<Block> {
     for (const end of this.#end === undefined ? ENDS : [this.#end]) {
       const url = `${this.#base}${path}${end}`;
-      const { body } = await this.#atOnce.run(() => this.#client.get(url, parse, LARGEST_BLOCK));
+      const { body } = await this.client.get(url, parse, LARGEST_BLOCK);
       if (body === undefined) continue;
       this.#end = end;
       return body;

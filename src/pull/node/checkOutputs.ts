@@ -8,8 +8,7 @@ import { randomInt } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { count, type Log } from '../../cli/log.ts';
-import type { Progress } from '../../cli/progress.ts';
+import { count } from '../../cli/log.ts';
 import { LineFile } from '../../disk/lineFile.ts';
 import { syncFile } from '../../disk/sync.ts';
 import { BuildError, InputError } from '../../errors.ts';
@@ -20,6 +19,7 @@ import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import type { Network } from '../../runes/networks.ts';
 import { type DiskLedger, UNCHECKED_FILE } from '../../unspent/diskLedger.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
+import type { Tools } from '../pullOptions.ts';
 import { type BitcoinNode, COINS_AT_ONCE } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 
@@ -93,7 +93,7 @@ interface Checking {
  * Asks the node for all chosen outputs that are still unspent in the ledger, and removes their file. Throws an InputError
  * that lists the outputs that differ, and a BuildError if the node's answers have another tip than its chain.
  */
-export async function checkOutputs(checking: Checking, node: BitcoinNode, log: Log, progress: Progress): Promise<void> {
+export async function checkOutputs(checking: Checking, node: BitcoinNode, { log, progress }: Tools): Promise<void> {
   const path = join(checking.folder, STATE_FOLDER, UNCHECKED_FILE);
   let [asked, spent, group]: [number, number, ClaimedOutput[]] = [0, 0, []];
   const endGroup = async () => {

@@ -7,8 +7,7 @@
  */
 import { join } from 'node:path';
 import { attempt } from '../../attempt.ts';
-import { count, type Log } from '../../cli/log.ts';
-import type { Progress } from '../../cli/progress.ts';
+import { count } from '../../cli/log.ts';
 import { type FolderIndex, type RowFile, rowsName } from '../../contract/rowsSchemas.ts';
 import { joinRuns, type LastRead } from '../../contract/sources.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
@@ -23,6 +22,7 @@ import type { RuneId } from '../../runes/runeId.ts';
 import { settledLedger } from '../../unspent/diskLedger.ts';
 import { entryOf } from '../../unspent/entries.ts';
 import { checkNetwork, STATE_FOLDER, workFile } from '../pulledFiles.ts';
+import type { Tools } from '../pullOptions.ts';
 import { type Check, ChosenOutputs } from './checkOutputs.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { indexUpTo } from './nodeFolder.ts';
@@ -67,9 +67,7 @@ export async function continueRows(
   continuing: Continuing,
   node: BitcoinNode,
   rows: RowFiles,
-  store: Store,
-  log: Log,
-  progress: Progress,
+  { store, log, progress }: Tools,
 ): Promise<void> {
   const { folder, index, network, chain, confirmations, check, limits } = continuing;
   checkContinuable(folder, index, network);

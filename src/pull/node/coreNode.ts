@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { AtOnce } from '../../atOnce.ts';
 import { hex64 } from '../../contract/schemas.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import type { Limits } from '../../limits.ts';
@@ -30,10 +29,8 @@ export interface ChainInfo {
   readonly isSyncing: boolean;
 }
 
-export interface NodeOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
+export interface NodeOptions extends Pick<ClientOptions, 'concurrency' | 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
   readonly url: URL;
-  /** Maximum number of parallel requests. */
-  readonly concurrency: number;
   readonly limits: Pick<Limits, 'blocksBeforeThread'>;
   /** Receives messages for the user, such as about a retry. */
   readonly onNotice: (message: string) => void;
@@ -47,9 +44,11 @@ export interface Coins {
   readonly coins: readonly (PreviousOutput | undefined)[];
 }
 
-/** Maximum number of outpoints in a request of `rest/getutxos`, and of headers in an answer. Bitcoin Core refuses more. */
-const HEADERS_AT_ONCE = 2000;
+/** Maximum number of outpoints in a request of `rest/getutxos`. Bitcoin Core refuses more. */
 export const COINS_AT_ONCE = 15;
+
+/** Maximum number of headers in an answer. */
+const HEADERS_AT_ONCE = 2000;
 
 /**
  * Largest answer about the chain, in bytes, and of `rest/getutxos`. The latter has each script in several forms. The longest
@@ -99,7 +98,6 @@ export class BitcoinNode {
   readonly #client: Client;
   /** URL of the server without a trailing slash. */
   readonly #base: string;
-  readonly #atOnce: AtOnce;
   /** What `#sayOnce` said since the last answer of the node. */
   #said: 'refused' | 'starting' | undefined;
   readonly #parser: BlockParser;
@@ -111,7 +109,6 @@ export class BitcoinNode {
     this.name = `Bitcoin Core ${url.host}`;
     this.#options = options;
     this.#base = url.href.replace(/\/+$/, '');
-    this.#atOnce = new AtOnce(options.concurrency);
     this.#parser = new BlockParser(options.limits);
     this.#client = new Client({
       ...options,
@@ -276,15 +273,14 @@ export class BitcoinNode {
   }
 
   /**
-   * Requests a REST path as soon as fewer requests are running than are allowed in parallel. Waits without limit while the
-   * node is starting. Returns answers with status 200 or 404, and throws for others. `limit` is the maximum size of the
+   * Requests a REST path. Waits without limit while the node is starting. Returns answers with status 200 or 404, and throws for others. `limit` is the maximum size of the
    * body in bytes, which `sink` receives.
    */
   async #rest(path: string, limit = SMALL_ANSWER, sink?: Reading['sink']): Promise<Answer> {
     const { pauseMs, signal } = this.#options;
     const url = new URL(`${this.#base}/rest${path}`);
     for (;;) {
-      const answer = await this.#atOnce.run(() => this.#client.send(url, { limit, sink }));
+      const answer = await this.#client.send(url, { limit, sink });
       const { status, headers, body } = answer;
       const text = textOf(body);
       const [, stage] = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? text : '') ?? [];

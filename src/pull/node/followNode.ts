@@ -1,7 +1,6 @@
 /** Follows a node: waits for blocks, pulls them, and runs a build after each pull. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { count, type Log } from '../../cli/log.ts';
-import type { Progress } from '../../cli/progress.ts';
 import { peakMegabytes } from '../../cli/stopwatch.ts';
 import { build } from '../../engine/build.ts';
 import type { BuildOptions } from '../../engine/buildOptions.ts';
@@ -31,7 +30,7 @@ export interface FollowOptions {
  * Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. A build that runs when
  * the signal aborts is not stopped. So the caller must end the process, which is safe at any moment of a build.
  */
-export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
+export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log): Promise<void> {
   const { signal } = options;
   let built = pull.hasRows && (await tryBuild(options, log));
   log.info('following', `Following ${node.name}; a new block is pulled and built when the node has it.`);
@@ -42,7 +41,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
       const chain = await node.chain();
       if (chain.bestHash !== seen || performance.now() >= retryAt) {
         const clock = performance.now();
-        const { blocks, records, replaced, heights } = await pull.run(progress);
+        const { blocks, records, replaced, heights } = await pull.run();
         if (pull.hasRows && (blocks > 0 || replaced > 0 || !built)) {
           const pulledMs = performance.now() - clock;
           built = await tryBuild(options, log);

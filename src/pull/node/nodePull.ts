@@ -8,9 +8,7 @@
  * replays later blocks from their rows.
  */
 import { join } from 'node:path';
-import { count, type Log } from '../../cli/log.ts';
-import type { Progress } from '../../cli/progress.ts';
-import type { Store } from '../../duckdb/store.ts';
+import { count } from '../../cli/log.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { commitIndex, EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
@@ -19,7 +17,7 @@ import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import { checkNetwork, STATE_FOLDER, workFile } from '../pulledFiles.ts';
-import type { Heights, PullOptions, PullResult } from '../pullOptions.ts';
+import type { Heights, PullOptions, PullResult, Tools } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
 import { areUnchecked, type Check, checkOutputs } from './checkOutputs.ts';
 import { continueRows } from './continueRows.ts';
@@ -35,8 +33,7 @@ const MS_PER_COMMIT = 60_000;
 /** Maximum number of times that the chain may change before the next block is read. Then the pull fails. */
 const MOST_MOVES = 5;
 
-export interface NodePullOptions extends Omit<PullOptions, 'to'> {
-  readonly folder: string;
+export interface NodePullOptions extends PullOptions {
   readonly limits: Limits;
   /** True for an invented chain of mainnet, which begins with any block. Only for tests. No flag sets it. */
   readonly isInvented?: boolean;
@@ -62,7 +59,7 @@ export class NodePull {
     private readonly ledger: DiskLedger,
     private readonly rows: RowFiles,
     private readonly kept: NodeFolder,
-    private readonly log: Log,
+    private readonly tools: Tools,
   ) {
     this.#blocks = new CheckedBlocks(node, network, ledger, options.isInvented === true ? undefined : network.firstHash);
   }
@@ -72,17 +69,17 @@ export class NodePull {
    * empty one. Throws an InputError if the ledger does not match the node, the wanted blocks or the pulled files, or if the
    * rows begin too late for a ledger, and a DamagedStateError if it is damaged.
    */
-  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log, progress: Progress): Promise<NodePull> {
+  static async open(options: NodePullOptions, node: BitcoinNode, tools: Tools): Promise<NodePull> {
     const { folder, limits, confirmations, check = 'sample' } = options;
     const chain = await node.chain();
     const network = NETWORKS[chain.network];
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
-    const rows = new RowFiles(folder, store);
+    const rows = new RowFiles(folder, tools.store);
     let [index, found] = [readIndex(folder), readState(state)];
     if (found === undefined && index !== undefined) {
       const continuing = { folder, index, network, chain, confirmations, check, limits };
-      if (index.files.length > 0) await continueRows(continuing, node, rows, store, log, progress);
+      if (index.files.length > 0) await continueRows(continuing, node, rows, tools);
       [index, found] = [readIndex(folder), readState(state)];
       // Rows that are not continued may be of blocks that the node does not have.
       if (found === undefined) commitIndex(folder, EMPTY_INDEX, workFile(folder, '.json'));
@@ -93,8 +90,8 @@ export class NodePull {
     try {
       const ends = Math.max(limits.changesBlocks, confirmations);
       const kept = new NodeFolder(folder, (found && index) ?? EMPTY_INDEX, ledger, rows, ends);
-      await replayRows(folder, kept.checked(), ledger, network, store);
-      return new NodePull(options, node, network, ledger, rows, kept, log);
+      await replayRows(folder, kept.checked(), ledger, network, tools.store);
+      return new NodePull(options, node, network, ledger, rows, kept, tools);
     } catch (error) {
       ledger.close();
       throw error;
@@ -109,29 +106,29 @@ export class NodePull {
    * Reads all blocks up to the node's tip or the last wanted block. At the tip, compares outputs of a ledger that was
    * made from rows with the node.
    */
-  async run(progress: Progress): Promise<PullResult> {
+  async run(): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
-    const result = await this.#readAll(progress);
+    const result = await this.#readAll();
     const { folder, concurrency, signal } = this.options;
     if (!areUnchecked(folder)) return result;
     if (this.ledger.height !== this.#tip) {
-      this.log.notice(`outputs of the rows are checked when a pull has reached the last block of ${this.node.name}`);
+      this.tools.log.notice(`outputs of the rows are checked when a pull has reached the last block of ${this.node.name}`);
       return result;
     }
     const { network, ledger } = this;
     const catchUp = async () => {
-      await this.#readAll(progress);
+      await this.#readAll();
       if (this.ledger.height !== this.#tip)
         throw new BuildError(
           `the last block of ${this.node.name} is not the last pulled block any more, so it cannot be asked for outputs`,
           ['Run the pull again when the node has this block again, and without an end of --blocks.'],
         );
     };
-    await checkOutputs({ folder, network, ledger, concurrency, signal, catchUp }, this.node, this.log, progress);
-    return this.#readAll(progress);
+    await checkOutputs({ folder, network, ledger, concurrency, signal, catchUp }, this.node, this.tools);
+    return this.#readAll();
   }
 
-  async #readAll(progress: Progress): Promise<PullResult> {
+  async #readAll(): Promise<PullResult> {
     let moves = 0;
     for (let round = 0; ; round++) {
       const chain = await this.node.chain();
@@ -150,7 +147,7 @@ export class NodePull {
         return { ...this.#totals, heights: this.kept.list(height, ends) };
       }
       try {
-        await this.#read(chain, last, progress);
+        await this.#read(chain, last);
       } catch (error) {
         if (!(error instanceof ChainMovedError)) throw error;
         moves = this.ledger.height > height ? 0 : moves + 1;
@@ -176,19 +173,20 @@ export class NodePull {
       const blocks = Math.max(last - height, 0);
       const todo = `${blocks === 0 ? 'nothing' : count(blocks, 'block')} to read${replaced === 0 ? '' : `, ${count(replaced, 'block')} replaced`}`;
       const fields = { source: name, tip, first: height + 1, last, blocks, replaced };
-      this.log.info('looked', `${name} has blocks up to ${tip}: ${todo}.`, fields);
+      this.tools.log.info('looked', `${name} has blocks up to ${tip}: ${todo}.`, fields);
     }
     if (isBehind && before?.isBehind !== true)
-      this.log.notice(`${name} is behind: its last block is ${tip}, and block ${height} was pulled before`);
+      this.tools.log.notice(`${name} is behind: its last block is ${tip}, and block ${height} was pulled before`);
     if (isSyncing && before?.isSyncing !== true) {
       const state = tip < headers ? `it has ${tip} of ${headers} blocks` : `its last block, ${tip}, is old`;
-      this.log.notice(`${name} is still syncing: ${state}. Run the pull again when it has more`);
+      this.tools.log.notice(`${name} is still syncing: ${state}. Run the pull again when it has more`);
     }
   }
 
   /** Reads blocks up to `last`. Throws a ChainMovedError if the chain changes meanwhile. */
-  async #read(chain: ChainInfo, last: number, progress: Progress): Promise<void> {
+  async #read(chain: ChainInfo, last: number): Promise<void> {
     const { confirmations, concurrency, limits, signal } = this.options;
+    const { progress } = this.tools;
     const begin = this.ledger.height + 1;
     const settled = Math.min(chain.blocks - confirmations, last);
     let commit = { height: begin - 1, at: performance.now() };

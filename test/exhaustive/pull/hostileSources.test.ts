@@ -7,8 +7,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { Client } from '../../../src/pull/httpClient.ts';
@@ -16,27 +15,27 @@ import { readListing } from '../../../src/pull/mirror/mirrorSource.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { RUNNER } from '../../support/cli.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
+import { type Listening, listening } from '../../support/server.ts';
 
 /** Size of V8's heap in megabytes. A pull of few blocks needs 55 MB. */
 const HEAP = 122;
 
-let server: Server | undefined;
-afterEach(() => {
-  server?.closeAllConnections();
-  server?.close();
-});
+let open: Listening | undefined;
+afterEach(() => open?.close());
 
-/** Returns the body of the answer to a request, which gets status 200. Undefined means that the request gets a 404. */
-type Answers = (target: string) => string | Buffer | undefined;
-
-async function listen(answers: Answers): Promise<string> {
-  server = createServer((request, response) => {
-    const body = answers(request.url ?? '');
-    response.writeHead(body === undefined ? 404 : 200).end(body ?? '{"error":"no"}');
-  });
-  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+/** Starts a server, and returns its URL. */
+async function listen(answer: RequestListener): Promise<string> {
+  open = await listening(createServer(answer));
+  return open.url;
 }
+
+/** Answers with the body of a target, or with status 404 if it is undefined. */
+const answering =
+  (bodyOf: (target: string) => string | Buffer | undefined): RequestListener =>
+  (request, response) => {
+    const body = bodyOf(request.url ?? '');
+    response.writeHead(body === undefined ? 404 : 200).end(body ?? '{"error":"no"}');
+  };
 
 /** Runs a command in a process with a small heap. */
 async function limited(command: string, args: readonly string[]): Promise<{ code: number | null; stderr: string }> {
@@ -52,11 +51,10 @@ async function limited(command: string, args: readonly string[]): Promise<{ code
   return { code, stderr };
 }
 
-/** Runs a pull. The process must end with this exit code and message. */
-async function expectRefused(base: string, code: number, message: RegExp, retries = 1, more: readonly string[] = []): Promise<void> {
-  const args = ['--from', base, '--to', 'in', '--rate', '0', '--retries', String(retries), ...more];
-  const found = await limited('pull', args);
-  expect([found.code, found.stderr]).toEqual([code, expect.stringMatching(message)]);
+/** Runs a pull, which must end with exit code 2 and this message. */
+async function expectRefused(base: string, message: RegExp): Promise<void> {
+  const found = await limited('pull', ['--from', base, '--to', 'in', '--rate', '0', '--retries', '1']);
+  expect([found.code, found.stderr]).toEqual([2, expect.stringMatching(message)]);
 }
 
 /** A mirror that is no lie. */
@@ -121,8 +119,8 @@ it.each([
   ],
 ] as const)('a mirror with %s is refused, also in comparisons', async (_, changes, message) => {
   const text = manifestWith(changes);
-  const base = await listen((target) => (target.endsWith('manifest.json') ? text : undefined));
-  await expectRefused(base, 2, message);
+  const base = await listen(answering((target) => (target.endsWith('manifest.json') ? text : undefined)));
+  await expectRefused(base, message);
   const folder = temporaryFolder();
   writeFiles(folder, { 'runes/v1/manifest.json': text });
   for (const other of [base, folder])
@@ -139,26 +137,28 @@ it('a mirror that lists more blocks than its manifest has is refused', async () 
       blocks: Array.from({ length: 1000 }, (_, i) => ({ height: first + i, hash: hex(`${first + i}`), records: 1, digest: hex('') })),
     });
   let files = 0;
-  const base = await listen((target) => {
+  const bodyOf = (target: string) => {
     if (target.endsWith('manifest.json')) return text;
     const [, first] = /digests\/([0-9]+)\.json/.exec(target) ?? [];
     files += 1;
     return first === undefined ? undefined : digests(Number(first));
-  });
-  await expect(readListing(base, client())).rejects.toThrow(/has block digests that do not match the digest in its manifest/);
+  };
+  await expect(readListing(await listen(answering(bodyOf)), client())).rejects.toThrow(
+    /has block digests that do not match the digest in its manifest/,
+  );
   expect(files).toBeLessThan(20);
 });
 
 it('a mirror whose digests are not those of its manifest is refused', async () => {
   const text = manifestWith({ digest: hex('another') });
-  const base = await listen((target) => (target.endsWith('manifest.json') ? text : readFileSync(join(own, target), 'utf8')));
+  const base = await listen(answering((target) => (target.endsWith('manifest.json') ? text : readFileSync(join(own, target)))));
   await expect(readListing(base, client())).rejects.toThrow(/has block digests that do not match the digest in its manifest/);
 });
 
 it('a server with endless error answers gets no further requests, and can send little of them', async () => {
   const megabyte = Buffer.alloc(1024 * 1024, 'x');
   let sent = 0;
-  server = createServer((_, response) => {
+  const base = await listen((_, response) => {
     response.writeHead(403);
     const more = () => {
       while (!response.destroyed && response.write(megabyte)) sent += 1;
@@ -166,8 +166,7 @@ it('a server with endless error answers gets no further requests, and can send l
     response.on('drain', more);
     more();
   });
-  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-  await expectRefused(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 2, /is not a mirror of this program/);
+  await expectRefused(base, /is not a mirror of this program/);
   // The system keeps some megabytes for each connection.
   expect(sent).toBeLessThan(100);
 });

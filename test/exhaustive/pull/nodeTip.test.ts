@@ -44,9 +44,12 @@ const STEPS: readonly [what: string, chain: readonly FakeBlock[]][] = [
   ['a hundred more', grown(CHAIN, empty(100))],
 ];
 
-interface Answer {
-  readonly block_height: number;
-  readonly block_hash: string;
+/** Verifies a build, or compares it with a full one. Both make all files again, so tests take turns. */
+async function checkBuild(out: string, options: Parameters<typeof testBuild>[1], isVerified: boolean): Promise<void> {
+  if (isVerified) return void (await check(out));
+  const full = join(temporaryFolder(), 'dist');
+  await testBuild(full, options);
+  expect(tree(out)).toEqual(tree(full));
 }
 
 describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
@@ -58,8 +61,7 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
   });
   afterAll(() => node.close());
 
-  // Layout `files` shares all code with layout `archive` except the lists of outputs, so it runs fewer steps. A full build
-  // and verification take turns, because both make all files again.
+  // Layout `files` shares all code with layout `archive` except the lists of outputs, so it runs fewer steps.
   it.each(STEPS.filter((_, i) => layout === 'archive' || i % 4 === 1))('reports the last block that was read: %s', async (what, chain) => {
     node.replace(chain);
     await testPull(`core:${node.url}`, to);
@@ -67,12 +69,7 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
     const { height = 0, hash = '' } = chain.at(-1) ?? {};
     expect(manifest.tip).toEqual({ height, hash });
 
-    if (STEPS.findIndex(([name]) => name === what) % 2 === 0) await check(out);
-    else {
-      const full = join(temporaryFolder(), 'dist');
-      await testBuild(full, options);
-      expect(tree(out)).toEqual(tree(full));
-    }
+    await checkBuild(out, options, STEPS.findIndex(([name]) => name === what) % 2 === 0);
 
     const server = await startServer(out);
     try {
@@ -81,9 +78,8 @@ describe.each<Layout>(['archive', 'files'])('layout %s', (layout) => {
       // The rune can be minted if the block after the reported one is below height 34.
       expect((await ask('/etchings/3:1')).supply.mintable).toBe(height + 1 < 34);
       if (layout === 'archive') {
-        for (const path of [`/outputs/${'12'.repeat(32)}:0`, '/addresses/bc1qnone/outputs']) {
-          expect((await ask(path)) as Answer).toMatchObject({ block_height: height, block_hash: hash });
-        }
+        for (const path of [`/outputs/${'12'.repeat(32)}:0`, '/addresses/bc1qnone/outputs'])
+          expect(await ask(path)).toMatchObject({ block_height: height, block_hash: hash });
       }
       // A mirror that pulls from the first mirror reports the same last block.
       if (!what.includes('without runes')) return;
@@ -116,12 +112,7 @@ describe.each<Layout>(['archive', 'files'])('a chain without runes, layout %s', 
         await testPull(`core:${node.url}`, to);
         await testBuild(out, options);
         if (chain.length === 4) continue;
-        if (chain === before) await check(out);
-        else {
-          const full = join(temporaryFolder(), 'dist');
-          await testBuild(full, options);
-          expect(tree(out)).toEqual(tree(full));
-        }
+        await checkBuild(out, options, chain === before);
         const server = await startServer(out);
         try {
           const last = chain.at(-1) as FakeBlock;

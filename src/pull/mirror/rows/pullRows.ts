@@ -10,8 +10,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { inParallel } from '../../../atOnce.ts';
 import { attempt } from '../../../attempt.ts';
-import { count, type Log } from '../../../cli/log.ts';
-import type { Progress } from '../../../cli/progress.ts';
+import { count } from '../../../cli/log.ts';
 import {
   type FolderIndex,
   KINDS,
@@ -25,14 +24,14 @@ import {
 import type { Manifest } from '../../../contract/schemas.ts';
 import { joinRuns, joinSources } from '../../../contract/sources.ts';
 import { readFiles } from '../../../duckdb/readFilesSql.ts';
-import { flag, int, type Store } from '../../../duckdb/store.ts';
+import { flag, int } from '../../../duckdb/store.ts';
 import { InputError } from '../../../errors.ts';
 import { ROWS_FOLDER, rowsIndexPath } from '../../../pages/filePaths.ts';
 import { checkSizes, commitIndex, EMPTY_INDEX, mirrorsUpTo, moveIn, readIndex } from '../../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf, stampOf } from '../../../rows/rowsForm.ts';
 import type { Client } from '../../httpClient.ts';
 import { checkNetwork, workFile } from '../../pulledFiles.ts';
-import { HIGHEST, type PullOptions, type PullResult } from '../../pullOptions.ts';
+import { HIGHEST, type PullOptions, type PullResult, type Tools } from '../../pullOptions.ts';
 import { BadDataError, findManifest, impossible as impossibleManifest, MOST_BLOCKS } from '../mirrorSource.ts';
 import { type RowsLimits, RowsReader } from './readerProcesses.ts';
 import { mostBytes } from './readStrangersRows.ts';
@@ -49,13 +48,7 @@ const MOST_ROUNDS = 5;
 /** Thrown if the mirror has another index now. */
 class MovedError extends Error {}
 
-interface Tools {
-  readonly store: Store;
-  readonly log: Log;
-  readonly progress: Progress;
-}
-
-type Options = Omit<PullOptions, 'to'> & { readonly folder: string; readonly limits: RowsLimits };
+type Options = PullOptions & { readonly limits: RowsLimits };
 
 /**
  * Pulls once. Throws an InputError for a host without a mirror, a mirror without rows, an impossible index or another
