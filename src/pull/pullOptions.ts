@@ -1,13 +1,8 @@
 /** Options of a pull, their defaults, and its result. */
 import type { Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
+import type { BlockRange } from '../duckdb/blockRanges.ts';
 import type { Store } from '../duckdb/store.ts';
-
-/** Range of heights, both ends included. */
-export interface Heights {
-  readonly first: number;
-  readonly last: number;
-}
 
 /** Highest valid height. Bitcoin's chain reaches it in about 170 years, so a greater height means wrong data. */
 export const HIGHEST = 10_000_000;
@@ -49,5 +44,5 @@ export interface PullResult {
   /** Number of pulled blocks that changed at the source. */
   readonly replaced: number;
   /** Ranges of heights that were pulled, ascending. */
-  readonly heights: readonly Heights[];
+  readonly heights: readonly BlockRange[];
 }

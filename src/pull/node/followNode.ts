@@ -1,4 +1,5 @@
 /** Follows a node: waits for blocks, pulls them, and runs a build after each pull. */
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { count, type Log } from '../../cli/log.ts';
 import { peakMegabytes } from '../../cli/stopwatch.ts';
@@ -89,14 +90,10 @@ async function tryBuild({ folder, builds, signal }: FollowOptions, log: Log): Pr
   if (signal.aborted) return false;
   const said: string[] = [];
   const quiet: Log = { info: () => {}, summary: () => {}, notice: (message) => said.push(message), failure: () => {}, error: () => {} };
-  let stop = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-  });
-  signal.addEventListener('abort', stop);
+  const ended = new AbortController();
   try {
-    await Promise.race([build({ ...builds, inputs: [folder, ...builds.inputs] }, quiet), aborted]);
-    return true;
+    await Promise.race([build({ ...builds, inputs: [folder, ...builds.inputs] }, quiet), once(signal, 'abort', { signal: ended.signal })]);
+    return !signal.aborted;
   } catch (error) {
     if (signal.aborted) return false;
     if (error instanceof UsageError) throw error;
@@ -108,6 +105,6 @@ async function tryBuild({ folder, builds, signal }: FollowOptions, log: Log): Pr
     log.failure(`the build failed (exit code ${code}); trying again in ${FAILED_MS / 1000} s. It said:\n${text}`);
     return false;
   } finally {
-    signal.removeEventListener('abort', stop);
+    ended.abort();
   }
 }

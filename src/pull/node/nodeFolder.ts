@@ -4,13 +4,13 @@
  */
 import type { FolderIndex, Kind, RowFile } from '../../contract/rowsSchemas.ts';
 import type { LastRead } from '../../contract/sources.ts';
+import type { BlockRange } from '../../duckdb/blockRanges.ts';
 import { InputError } from '../../errors.ts';
 import { groupBy } from '../../groupBy.ts';
 import { checkSizes, commitIndex, lost, mirrorsUpTo, wholeUpTo } from '../../rows/rowsFolder.ts';
 import { hundredOf } from '../../rows/rowsForm.ts';
-import type { DiskLedger } from '../../unspent/diskLedger.ts';
+import type { DiskLedger, IndexedBlock } from '../../unspent/diskLedger.ts';
 import { workFile } from '../pulledFiles.ts';
-import type { Heights } from '../pullOptions.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import type { Made, RowFiles } from './rowFiles.ts';
 
@@ -51,7 +51,7 @@ export class NodeFolder {
    * Writes the index of the blocks up to a height of the ledger. Returns the range of the blocks with rows. `ends`
    * replaces the hashes of the newest blocks.
    */
-  list(height: number, ends?: readonly LastRead[]): Heights[] {
+  list(height: number, ends?: readonly LastRead[]): BlockRange[] {
     const { rowsFrom, network } = this.ledger;
     const hash = this.ledger.hashAt(height);
     const known =
@@ -127,7 +127,7 @@ export class NodeFolder {
   }
 
   /** Returns height and hash of the newest blocks up to a height. The hash is undefined if the ledger does not know it. */
-  #endsUpTo(height: number): { readonly height: number; readonly hash: string | undefined }[] {
+  #endsUpTo(height: number): IndexedBlock[] {
     const first = Math.max(height - this.ends, this.ledger.rowsFrom);
     return Array.from({ length: Math.max(height - first + 1, 0) }, (_, i) => ({ height: first + i, hash: this.ledger.hashAt(first + i) }));
   }

@@ -9,6 +9,7 @@
  */
 import { join } from 'node:path';
 import { count } from '../../cli/log.ts';
+import type { BlockRange } from '../../duckdb/blockRanges.ts';
 import { BuildError, InputError } from '../../errors.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { commitIndex, EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
@@ -17,7 +18,7 @@ import { indexBlock } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import { checkNetwork, STATE_FOLDER, workFile } from '../pulledFiles.ts';
-import type { Heights, PullOptions, PullResult, Tools } from '../pullOptions.ts';
+import type { PullOptions, PullResult, Tools } from '../pullOptions.ts';
 import { ChainMovedError, type CheckedBlock, CheckedBlocks } from './checkedBlocks.ts';
 import { areUnchecked, type Check, checkOutputs } from './checkOutputs.ts';
 import { continueRows } from './continueRows.ts';
@@ -277,7 +278,7 @@ export class NodePull {
 }
 
 /** Returns the heights that share a file with this height and later ones: up to the end of a hundred that is settled. */
-const unitOf = (height: number, settled: number): Heights => {
+const unitOf = (height: number, settled: number): BlockRange => {
   const { last } = hundredOf(height);
   return { first: height, last: last <= settled ? last : height };
 };

@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs';
 import type { Kind, RowFile } from '../../contract/rowsSchemas.ts';
 import { LineFile } from '../../disk/lineFile.ts';
-import { isWithin } from '../../duckdb/blockRanges.ts';
+import { type BlockRange, isWithin } from '../../duckdb/blockRanges.ts';
 import { firstLineOf, isDiskFailure, isDiskFull } from '../../duckdb/duckdbErrors.ts';
 import { readCsv } from '../../duckdb/readFilesSql.ts';
 import { int, type Store } from '../../duckdb/store.ts';
@@ -25,7 +25,6 @@ import {
 } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
 import { removeWorkFiles, workFile, writeError } from '../pulledFiles.ts';
-import type { Heights } from '../pullOptions.ts';
 import { rowsIn } from './replayRows.ts';
 
 const FORMS = { files: NODE_LEDGER, runes: RUNES } as const;
@@ -38,7 +37,7 @@ const AT_ONCE = 32;
 export type Made = readonly [kind: Kind, file: RowFile];
 
 /** Rows that become a file of these blocks: SQL of a table and, for new rows, the CSV file that it reads. */
-interface Waiting extends Heights {
+interface Waiting extends BlockRange {
   readonly kind: Kind;
   readonly rows: string;
   readonly csv?: LineFile;
@@ -71,7 +70,7 @@ export class RowFiles {
    * Begins to convert the runes of these blocks, and their rows from `rowsFrom` on. Waits if too many files are being
    * converted.
    */
-  async endFile({ first, last }: Heights, rowsFrom: number): Promise<void> {
+  async endFile({ first, last }: BlockRange, rowsFrom: number): Promise<void> {
     for (const [kind, from] of [['files', Math.max(first, rowsFrom)] as const, ['runes', first] as const]) {
       const csv = this.#open[kind];
       if (csv.count > 0) this.#waiting.push({ kind, rows: rowsOf(csv, FORMS[kind]), first: from, last, csv });
@@ -110,7 +109,7 @@ export class RowFiles {
   }
 
   /** Joins files into one file of the blocks of each group. Throws an InputError for a damaged file: the new one would hide it. */
-  async join(kind: Kind, groups: readonly (Heights & { readonly files: readonly RowFile[] })[]): Promise<RowFile[]> {
+  async join(kind: Kind, groups: readonly (BlockRange & { readonly files: readonly RowFile[] })[]): Promise<RowFile[]> {
     const joined: Waiting[] = [];
     for (const { files, first, last } of groups) joined.push({ kind, rows: await rowsIn(this.folder, kind, files), first, last });
     return (await this.#write(joined)).map(([, file]) => file);

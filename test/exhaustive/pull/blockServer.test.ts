@@ -93,6 +93,12 @@ describe('a pull from a pruned node with a server of blocks', () => {
     expect(etched.filter((row) => row.includes('"etching"'))).toHaveLength(1);
   });
 
+  it('finds commitments that are too young in blocks of an earlier pull', async () => {
+    const to = temporaryFolder();
+    for (const last of [ETCHED - 1, undefined]) await pull(to, { wanted: { from: undefined, to: last } });
+    expect(pulledTree(to)).toEqual(pulledTree(whole));
+  });
+
   it.each([
     ['an Esplora server', 'esplora'],
     ['Bitcoin Core', 'core'],
