@@ -134,13 +134,13 @@ describe('in layout files', () => {
   it('an operation without records in a block is distinguished from an unknown block', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&operation=mint'));
     expect(await page.textContent('#view')).toContain('There is no mint in this block');
-    await page.click('text=Show all records of the block');
+    await page.click('.chip:text("all")');
     await page.waitForSelector('text=1–4 of 4');
   });
 
   it('a page past the end shows the length of the list', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&offset=60'));
-    expect(await page.textContent('#view')).toContain('This list has 4 records and ends before this page.');
+    expect(await page.textContent('#view')).toContain('This list has 4 entries and ends before this page.');
     await page.click('text=Show the first page');
     await page.waitForSelector('text=1–4 of 4');
   });

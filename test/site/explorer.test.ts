@@ -9,11 +9,11 @@ import type { Activity, Etching } from '../../src/serve/client/mirrorClient.ts';
 import { activityChart } from '../../src/site/activityChart.ts';
 import { columnsOf, linear } from '../../src/site/chartColumns.ts';
 import { addDecimals, decimalsOf, percent, shareOf } from '../../src/site/explorer/amountMath.ts';
-import { lastBlock, mintOf, stateOfMint } from '../../src/site/explorer/mintState.ts';
+import { lastBlock, mintOf } from '../../src/site/explorer/mintState.ts';
 import { readLookUp, viewOf } from '../../src/site/explorer/readLookUp.ts';
 import { totalsOf } from '../../src/site/explorer/transactionTotals.ts';
 import { signOf, transactionsOf } from '../../src/site/explorer/transfers.ts';
-import { apiTarget, searchOf } from '../../src/site/explorer/views.ts';
+import { searchOf, targetOf } from '../../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../../src/site/formatValues.ts';
 import { overviewOf } from '../../src/site/overview.ts';
 import { words } from '../support/records.ts';
@@ -117,14 +117,14 @@ describe('an address of the page', () => {
     expect(viewOf('?tx=840000')).toMatchObject({ kind: 'problem', said: { instead: { view: { id: '840000' } } } });
     expect(viewOf('?block=1&limit=abc')).toMatchObject({ limit: Number.NaN });
     expect(viewOf('?block=1&limit=1000')).toMatchObject({ limit: 1000 });
-    expect(viewOf('?block=1&operation=nothing')).toMatchObject({ operation: undefined });
+    expect(viewOf('?block=1&operation=nothing')).toMatchObject({ list: undefined });
   });
 
-  it('maps to a request of the API', () => {
-    expect(apiTarget({ kind: 'block', id: '840000', operation: 'mint', limit: 60, offset: 120 })).toBe(
+  it('has the target of a request to the API', () => {
+    expect(targetOf('blocks/840000/activity', { limit: 60, offset: 120 }, { operation_type: 'mint' })).toBe(
       'runes/v1/blocks/840000/activity?limit=60&offset=120&operation_type=mint',
     );
-    expect(apiTarget({ kind: 'transaction', id: TX, offset: 0 })).toBe(`runes/v1/transactions/${TX}/activity`);
+    expect(targetOf('etchings', { offset: 0 })).toBe('runes/v1/etchings');
   });
 });
 
@@ -307,8 +307,17 @@ describe('rows of activity', () => {
 
 describe('amounts of a rune', () => {
   const terms = { amount: '1.5', cap: '100', height_start: null, height_end: null, offset_start: null, offset_end: null };
-  const etching = (mint_terms: Partial<Record<keyof typeof terms, string | number | null>>) =>
-    ({ mint_terms: { ...terms, ...mint_terms }, divisibility: 2, location: { block_height: 1000 } }) as unknown as Etching;
+  /** Returns the mint of a rune with other terms, after some mints, on a mirror up to the block `height`. */
+  const mintAt = (
+    mint_terms: Partial<Record<keyof typeof terms, string | number | null>>,
+    height = 1,
+    total_mints?: string,
+    dialect: 'contract' | 'hiro' = 'contract',
+  ) => {
+    const supply = total_mints === undefined ? {} : { total_mints };
+    const etching = { mint_terms: { ...terms, ...mint_terms }, divisibility: 2, location: { block_height: 1000 }, supply };
+    return mintOf(etching as unknown as Etching, { dialect, tip: { height, hash: HASH } });
+  };
 
   it('have shares, for any number of digits', () => {
     const most = '340282366920938463463374607431768211455';
@@ -318,12 +327,13 @@ describe('amounts of a rune', () => {
   });
 
   it('have a mint with the stricter of heights and offsets', () => {
-    expect(mintOf(etching({ amount: null, cap: null }), 'contract')).toBe(undefined);
-    expect(mintOf(etching({ cap: '0.01' }), 'hiro')).toMatchObject({ cap: 1n });
-    const mint = mintOf(etching({ height_start: 1010, offset_start: 5, height_end: 1100, offset_end: 50 }), 'contract');
-    expect(mint).toEqual({ amount: '1.5', cap: 100n, start: 1010n, end: 1050n });
-    const at = (mints: bigint | undefined, tip: number) => mint && stateOfMint(mint, mints, tip).text;
-    expect([at(5n, 1008), at(5n, 1009), at(undefined, 1048), at(5n, 1049), at(100n, 1020)]).toEqual([
+    expect(mintAt({ amount: null, cap: null })).toBe(undefined);
+    expect(mintAt({ cap: '0.01' }, 1, undefined, 'hiro')).toMatchObject({ cap: 1n });
+    const strict = { height_start: 1010, offset_start: 5, height_end: 1100, offset_end: 50 };
+    const mint = mintAt(strict, 1020, '25');
+    expect(mint).toMatchObject({ amount: '1.5', cap: 100n, start: 1010n, end: 1050n, isOver: false, mints: 25n, left: 75n, share: 0.25 });
+    const at = (mints: string | undefined, tip: number) => mintAt(strict, tip, mints)?.text;
+    expect([at('5', 1008), at('5', 1009), at(undefined, 1048), at('5', 1049), at('100', 1020)]).toEqual([
       'Opens at block 1,010',
       'Open until block 1,049',
       'Open until block 1,049',
@@ -331,17 +341,12 @@ describe('amounts of a rune', () => {
       'Closed: all mints are made',
     ]);
     expect(mint && lastBlock(mint)).toBe(1049n);
-    const huge = mintOf(etching({ height_end: '18446744073709551615' }), 'contract');
-    expect(huge && [stateOfMint(huge, 0n, 1).text, lastBlock(huge)]).toEqual([
-      'Open until block 18,446,744,073,709,551,614',
-      18446744073709551614n,
-    ]);
-    const never = mintOf(etching({ height_end: 0 }), 'contract');
-    expect(never && [stateOfMint(never, 0n, 1).text, lastBlock(never)]).toEqual(['Closed since block 0', 'none']);
-    const endless = mintOf(etching({}), 'contract');
-    expect(endless && stateOfMint(endless, 99n, 1)).toEqual({ isOpen: true, text: 'Open' });
-    const none = mintOf(etching({ cap: null }), 'contract');
-    expect(none && stateOfMint(none, 0n, 1).isOpen).toBe(false);
+    const huge = mintAt({ height_end: '18446744073709551615' });
+    expect([huge?.text, huge && lastBlock(huge)]).toEqual(['Open until block 18,446,744,073,709,551,614', 18446744073709551614n]);
+    const never = mintAt({ height_end: 0 });
+    expect([never?.text, never && lastBlock(never)]).toEqual(['Closed since block 0', 'none']);
+    expect(mintAt({}, 1, '99')).toMatchObject({ isOpen: true, text: 'Open' });
+    expect(mintAt({ cap: null })).toMatchObject({ isOpen: false, isOver: true, text: 'Closed: the terms allow no mints' });
   });
 });
 

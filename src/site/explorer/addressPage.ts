@@ -1,73 +1,57 @@
 /** The page of an address: its balances, its unspent outputs and its activity. */
-import type { Activity, Balance, UnspentOutput } from '../../serve/client/mirrorClient.ts';
+import type { ActivityPage, Balance, BalancePage, OutputPage, UnspentOutput } from '../../serve/client/mirrorClient.ts';
 import { shorten } from '../formatValues.ts';
-import { compareAmounts } from './amountMath.ts';
 import { el } from './dom.ts';
-import { copyButton, outputLink, runeLink } from './parts.ts';
-import { byName, type Compare, sortable } from './sortable.ts';
-import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
-import { activityTable, BLOCK_WIDTH, blockCell, RUNE_AMOUNT } from './table.ts';
+import { type Lists, type Page, pageWithLists, type Source } from './lists.ts';
+import { copyButton, headOf, outputLink, runeLink } from './parts.ts';
+import { activityTable, BLOCK_WIDTH, blockCell, byRuneName, RUNE_AMOUNT } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
-import type { ListWindow } from './transfers.ts';
-import type { SubjectView } from './views.ts';
+import type { View } from './views.ts';
 
-export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
+export async function addressPage(view: View, source: Source): Promise<Page> {
+  const { mirror, manifest, signal } = source;
   const { id } = view;
   const has = manifest.lists ?? {};
   const path = `addresses/${encodeURIComponent(id)}`;
   const symbols = has.etchings && (async (rune: string) => (await mirror.etching(rune, signal))?.symbol);
-  const parts: SubjectParts = {
+  const lists: Lists = {
     balances: {
       path: `${path}/balances`,
       fetch: has.balances && ((window) => mirror.balances(id, { ...window, signal })),
-      table: ({ results, total }) => balancesTable(results as readonly Balance[], total, symbols),
+      table: (shown: BalancePage) => balancesTable(shown, symbols),
       empty: 'This address has no runes.',
       missing: 'This mirror does not have balances. Mirrors have them if they have lists and all blocks since the first rune.',
+      csv: 'balances',
     },
     outputs: {
       path: `${path}/outputs`,
       fetch: has.outputs && ((window) => mirror.outputs(id, { ...window, signal })),
-      table: ({ results }) => outputsTable(results as readonly UnspentOutput[]),
+      table: ({ results }: OutputPage) => outputsTable(results),
       empty: 'This address has no unspent outputs with runes.',
       missing: 'This mirror does not have outputs. Mirrors have them if they have lists and their data is from a Bitcoin Core node.',
+      csv: 'outputs',
     },
     activity: {
       path: `${path}/activity`,
       fetch: has.address_activity && ((window) => mirror.addressActivity(id, { ...window, signal })),
-      table: (shown) => activityTable(shown as ListWindow<Activity>, 'address'),
+      table: (shown: ActivityPage) => activityTable(shown, 'address'),
       empty: 'This mirror has no rune activity of this address.',
       missing: 'This mirror does not have activity by address. Mirrors have it in layout archive, or if they are built with --lists.',
+      csv: 'activity',
     },
   };
-  const head = [
-    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Address')),
-    el('p', { class: 'subject' }, el('code', { class: 'whole' }, id), ' ', copyButton(id, 'address')),
-  ];
-  return pageWithLists(view, `Address ${shorten(id)}`, parts, head, mirror);
+  const head = [headOf('Address'), el('p', { class: 'subject' }, el('code', { class: 'whole' }, id), ' ', copyButton(id, 'address'))];
+  return pageWithLists(view, `Address ${shorten(id)}`, lists, head, source);
 }
 
 /** Fetches the symbol of a rune by its id. */
 type Symbols = (rune: string) => Promise<string | undefined>;
 
-const idOf = ({ rune }: Balance): readonly [height: number, index: number] => {
-  const [height, index] = rune.id.split(':').map(Number);
-  return [height ?? 0, index ?? 0];
-};
-
-/** Orders that a reader may choose. The API sorts by smallest units, so runes with many decimals come first there. */
-const BALANCE_ORDERS: Readonly<Record<string, Compare<Balance>>> = {
-  Rune: (a, b) => byName(a.rune, b.rune),
-  'Rune id': (a, b) => idOf(a)[0] - idOf(b)[0] || idOf(a)[1] - idOf(b)[1],
-  Balance: (a, b) => compareAmounts(a.balance, b.balance),
-};
-
-function balancesTable(balances: readonly Balance[], total: number, symbols: Symbols | undefined): HTMLElement {
-  const columns: readonly Column<Balance>[] = [
-    { name: 'Rune', cell: ({ rune }) => [symbols && signOf(rune.id, symbols), runeLink(rune)] },
-    ...RUNE_AMOUNT.slice(1),
-  ];
-  const table = tableOf('records balances-list', 'Balances', columns, [balances]);
-  return sortable(table, balances, BALANCE_ORDERS, { first: 'Balance', isPart: balances.length < total });
+/** Renders balances, sorted by amount. The API sorts by smallest units, so runes with many decimals come first there. */
+function balancesTable({ results, total }: BalancePage, symbols: Symbols | undefined): HTMLElement {
+  const withSign = ({ rune }: Balance) => [symbols && signOf(rune.id, symbols), runeLink(rune)];
+  const columns: readonly Column<Balance>[] = [{ name: 'Rune', cell: withSign, order: byRuneName }, ...RUNE_AMOUNT.slice(1)];
+  return tableOf('records balances-list', 'Balances', columns, [results], { sort: { first: 'Balance', isPart: results.length < total } });
 }
 
 /** Shows the symbol of a rune as soon as it is fetched. Without the symbol, its place stays empty. */

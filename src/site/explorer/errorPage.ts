@@ -1,27 +1,21 @@
 /** The view of a failed look-up: the mirror's error message and the next steps. */
 import { MirrorError } from '../../serve/client/mirrorClient.ts';
 import { el } from './dom.ts';
-import { elsewhere, linkTo } from './parts.ts';
-import { type FoundView, transactionOf } from './views.ts';
+import { elsewhere, headOf, linkTo } from './parts.ts';
+import { transactionOf, type View, viewAt } from './views.ts';
 
 /**
  * Renders an error. Adds a button that calls `retry` if another attempt may succeed, otherwise links to other pages.
  */
-export function errorPage(error: unknown, view: FoundView, retry: () => void): Node[] {
+export function errorPage(error: unknown, view: View, retry: () => void): Node[] {
   const [title, text] = wordsOf(error);
-  const alert = el(
-    'div',
-    { class: 'error', role: 'alert' },
-    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, title)),
-    el('p', {}, text),
-  );
+  const alert = el('div', { class: 'error', role: 'alert' }, headOf(title), el('p', {}, text));
   if (isLasting(error)) {
-    const first = { ...view, operation: undefined, limit: undefined, offset: 0 };
     const next =
       view.kind === 'output'
         ? linkTo(transactionOf(view.id), 'Show its transaction')
-        : linkTo(first, `Show the first records of the ${view.kind}`);
-    return [alert, el('p', {}, next), ...(view.id === '' ? [] : elsewhere(view))];
+        : linkTo(viewAt(view.kind, view.id), `Show the first records of the ${view.kind}`);
+    return [alert, el('p', {}, next), ...elsewhere(view)];
   }
   const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
   button.addEventListener('click', retry);

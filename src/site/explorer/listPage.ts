@@ -1,6 +1,6 @@
 /**
- * The view of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle,
- * which loads with the first such view.
+ * The page of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle,
+ * which loads with the first such page.
  */
 
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
@@ -9,69 +9,66 @@ import { defaultLimit } from '../../pages/mirrorOptions.ts';
 import { isHeight, parseHexId } from '../../pages/parseIds.ts';
 import { isPage } from '../../pages/windowToPages.ts';
 import type { Activity, ActivityPage, MirrorManifest } from '../../serve/client/mirrorClient.ts';
-import { count, formatHeights, groupDigits } from '../formatValues.ts';
+import { formatHeights, groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
-import { downloadButton } from './downloadButton.ts';
-import { type Neighbours, neighboursOf } from './neighbourBlocks.ts';
-import { deadStep, pagesOf, stepTo } from './paging.ts';
-import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
-import type { fetchBlockStats, fetchList, mirror } from './requestMirror.ts';
+import { type List, listNodes, type Page, type Source, saidOf, stepTo, tabsOf } from './lists.ts';
+import { blockLink, elsewhere, facts, headOf, idWithCopy, linkTo, timeInFull, titleOf } from './parts.ts';
 import { settings } from './settings.ts';
 import { activityTable, totalsTable } from './table.ts';
-import { apiTarget, type ListView, otherReading } from './views.ts';
+import { HEX, LATEST, searchOf, type View, viewAt } from './views.ts';
 
-/** Functions with which the view requests data from the mirror. */
-interface Requests {
-  readonly mirror: typeof mirror;
-  readonly fetchList: typeof fetchList;
-  readonly fetchBlockStats: typeof fetchBlockStats;
-  readonly signal: AbortSignal;
-}
-
-/** Renders a list that has records. `known` is any record of the list, even if this window is empty. */
-export async function listPage(
-  view: ListView,
-  result: ActivityPage,
-  known: Activity,
-  neighbours: Neighbours,
-  requests: Requests,
-): Promise<Node[]> {
-  const top =
-    view.kind === 'block'
-      ? [...blockHead(known, neighbours), filters(view, result, known, requests)]
-      : [...transactionHead(known), ...(await totals(view, result, requests))];
-  const list =
-    result.total === 0
-      ? [noneOfOperation(view)]
-      : pagesOf(view, result, count(result.total, 'record'), (page) => activityTable(page, view.kind));
-  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result), downloadOf(view, result.total, requests)), ...elsewhere(view)];
-}
-
-function downloadOf(view: ListView, total: number, { mirror, fetchList, signal }: Requests): HTMLElement | undefined {
-  const read = () => mirror.all((window) => fetchList({ ...view, offset: window.offset ?? 0, limit: window.limit }, signal));
-  return total === 0
-    ? undefined
-    : downloadButton('activity', `${view.kind}-${view.id}-${view.operation ?? ''}`.replace(/-$/, ''), total, read);
-}
-
-function blockHead({ location }: Activity, { previous, next }: Neighbours): Node[] {
-  const step = (height: number | undefined, text: string, arrow: string, key: string) => {
-    if (height === undefined) return deadStep(arrow);
-    const link = stepTo(`?block=${height}`, arrow, `${text}: ${groupDigits(height)}`);
-    link.setAttribute('aria-keyshortcuts', key);
-    return link;
+/** Fetches and renders the page of a block or a transaction. Rejects with the client's errors. */
+export async function pageOf(asked: View, source: Source): Promise<Page> {
+  const { mirror, manifest, signal, blockStats } = source;
+  const { kind } = asked;
+  const id = asked.id === LATEST ? String(manifest.heights.at(-1)?.[1] ?? LATEST) : asked.id;
+  const view = { ...asked, id };
+  const operation = OPERATIONS.find((name) => name === view.list);
+  const fetch: List['fetch'] = ({ offset, limit }) => mirror.activity({ [kind]: id, operation, offset, limit, signal });
+  const result = (await fetch(view)) as ActivityPage;
+  let [known] = result.results;
+  // The window is empty, but the list may have records. Fetches a record for the heading.
+  if (known === undefined && (operation !== undefined || view.offset > 0))
+    [known] = (await mirror.activity({ [kind]: id, signal })).results;
+  if (known === undefined) return unknownPage(view, manifest);
+  const isBlock = kind === 'block';
+  const title = isBlock ? `Block ${groupDigits(known.location.block_height)}` : `Transaction ${shorten(id)}`;
+  const list: List = {
+    path: `${kind}s/${id}/activity`,
+    query: operation === undefined ? {} : { operation_type: operation },
+    fetch,
+    table: (page: ActivityPage) => activityTable(page, kind),
+    empty: `There is no ${operation} in this block.`,
+    csv: 'activity',
+    name: [kind, id, operation].filter((part) => part !== undefined).join('-'),
+    file: fileOf(view, operation, result),
   };
+  const { location } = known;
+  const countOf = (name: Operation) => result.results.filter((record) => record.operation === name).length;
+  const isWhole = operation === undefined && result.results.length === result.total;
+  const counts = isWhole ? Object.fromEntries(OPERATIONS.map((name) => [name, countOf(name)])) : blockStats(location);
+  const top = isBlock
+    ? [
+        ...blockHead(known, manifest),
+        tabsOf(view, 'Operations', [undefined, ...OPERATIONS], { [operation ?? 'records']: result.total }, counts),
+      ]
+    : [...transactionHead(known), ...(await totals(result, () => mirror.activity({ transaction: id, limit: MOST, signal })))];
+  return { title, said: saidOf(title, result), nodes: [...top, ...listNodes(view, list, result, mirror), ...elsewhere(view)] };
+}
+
+function blockHead({ location }: Activity, { heights }: MirrorManifest): Node[] {
+  const [previous, next] = neighboursOf(location.block_height, heights);
+  const step = (height: number | undefined, text: string, arrow: string, key: string) => {
+    const title = height === undefined ? text : `${text}: ${groupDigits(height)}`;
+    return stepTo(arrow, title, height === undefined ? undefined : searchOf(viewAt('block', String(height))), { 'aria-keyshortcuts': key });
+  };
+  const steps = [step(previous, 'Previous block', '←', 'ArrowLeft'), step(next, 'Next block', '→', 'ArrowRight')];
   return [
     el(
       'div',
       { class: 'head' },
-      el('h1', { tabindex: '-1' }, `Block ${groupDigits(location.block_height)}`),
-      el(
-        'nav',
-        { class: 'steps', 'aria-label': 'Blocks' },
-        step(previous, 'Previous block', '←', 'ArrowLeft'),
-        step(next, 'Next block', '→', 'ArrowRight'),
-      ),
+      titleOf(`Block ${groupDigits(location.block_height)}`),
+      el('nav', { class: 'steps', 'aria-label': 'Blocks' }, ...steps),
     ),
     facts([
       ['Hash', idWithCopy(location.block_hash, 'block hash')],
@@ -80,9 +77,23 @@ function blockHead({ location }: Activity, { previous, next }: Neighbours): Node
   ];
 }
 
+/** Returns the nearest heights of the mirror before and after a block. Undefined if there is none. */
+function neighboursOf(
+  height: number,
+  heights: MirrorManifest['heights'],
+): readonly [previous: number | undefined, next: number | undefined] {
+  let previous: number | undefined;
+  for (const [first, last] of heights) {
+    if (first > height) return [previous, first];
+    previous = last < height ? last : height > first ? height - 1 : previous;
+    if (height < last) return [previous, height + 1];
+  }
+  return [previous, undefined];
+}
+
 function transactionHead({ location }: Activity): Node[] {
   return [
-    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Transaction')),
+    headOf('Transaction'),
     facts([
       ['Id', idWithCopy(location.tx_id, 'transaction id')],
       ['Block', el('span', {}, blockLink(location.block_height), `, position ${groupDigits(location.tx_index)}`)],
@@ -91,94 +102,53 @@ function transactionHead({ location }: Activity): Node[] {
   ];
 }
 
+/** Maximum number of records on a page. */
+const MOST = settings.pageSizes.at(-1) ?? 0;
+
 /** Renders the totals of a transaction if all of its records fit on a page. A list of one record needs none. */
-async function totals(view: ListView, result: ActivityPage, { fetchList, signal }: Requests): Promise<Node[]> {
-  const { total } = result;
-  const most = settings.pageSizes.at(-1) ?? 0;
-  if (total < 2 || total > most) return [];
+async function totals({ total, results }: ActivityPage, fetchAll: () => Promise<ActivityPage>): Promise<Node[]> {
+  if (total < 2 || total > MOST) return [];
   // Without the complete list there are no totals, but the records can still be shown.
-  const whole =
-    result.results.length === total ? result : await fetchList({ ...view, limit: most, offset: 0 }, signal).catch(() => undefined);
-  const all = whole?.results ?? [];
+  const all = results.length === total ? results : ((await fetchAll().catch(() => undefined))?.results ?? []);
   return all.length === total && all.some(({ amount }) => amount !== undefined) ? [totalsTable(all)] : [];
-}
-
-/**
- * Returns links that filter a block by operation, with the number of records of each if known. If the mirror has no
- * lists by operation, disables the links and says why.
- */
-function filters(
-  view: ListView,
-  { total, results }: ActivityPage,
-  { location }: Activity,
-  { fetchBlockStats }: Pick<Requests, 'fetchBlockStats'>,
-): HTMLElement {
-  const one = (operation: Operation | undefined) => {
-    const text = operation ?? 'all';
-    if (!settings.operationPages && operation !== undefined) return el('span', { class: 'chip', 'aria-disabled': 'true' }, text);
-    const current = view.operation === operation ? 'true' : undefined;
-    return linkTo({ ...view, operation, offset: 0 }, text, { class: 'chip', 'data-operation': operation, 'aria-current': current });
-  };
-  const chips = [undefined, ...OPERATIONS].map((operation) => ({ operation, chip: one(operation) }));
-  const show = (counts: Readonly<Partial<Record<Operation | 'records', number>>>) => {
-    for (const { operation, chip } of chips) {
-      const number = counts[operation ?? 'records'];
-      if (number !== undefined) chip.replaceChildren(operation ?? 'all', ' ', el('span', { class: 'count' }, groupDigits(number)));
-    }
-  };
-  show({ [view.operation ?? 'records']: total });
-  if (view.operation === undefined && results.length === total) {
-    const countOf = (name: Operation) => results.filter(({ operation }) => operation === name).length;
-    show(Object.fromEntries(OPERATIONS.map((name) => [name, countOf(name)])));
-  } else void fetchBlockStats(location).then((counts) => counts !== undefined && show(counts));
-  return el(
-    'nav',
-    { class: 'chips', 'aria-label': 'Operations' },
-    ...chips.map(({ chip }) => chip),
-    settings.operationPages ? undefined : el('span', { class: 'quiet' }, 'This mirror was built without lists by operation.'),
-  );
-}
-
-function noneOfOperation(view: ListView): HTMLElement {
-  const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all records of the block');
-  return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
 }
 
 /**
  * Returns the URL of the file with exactly this answer, which also works on hosts without code. Undefined in layout
  * `archive`, for an empty list, and for a window that is not a page or is past the end.
  */
-function fileOf({ kind, id, operation }: ListView, page: ActivityPage): string | undefined {
+function fileOf({ kind, id }: View, operation: Operation | undefined, page: ActivityPage): string | undefined {
   const { limit, offset, total } = page;
   const hex = parseHexId(id);
   const isFirst = offset === 0 && limit === defaultLimit(settings);
   if (settings.layout !== 'files' || !isPage(page, settings) || offset >= total || !(isFirst || total > defaultLimit(settings)))
     return undefined;
   if (kind === 'transaction') return hex && pagePath(stemOf({ kind, txId: hex }, settings), page, settings);
-  return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
+  return pagePath(stemOf({ kind: 'block', block: hex ?? id, ...(operation && { operation }) }, settings), page, settings);
 }
 
 /** Renders the answer to an unknown id, with links to the nearest blocks. */
-export function unknownPage(view: ListView, { heights, tip }: MirrorManifest): Node[] {
+function unknownPage(view: View, { heights, tip }: MirrorManifest): Page {
   const { kind, id } = view;
-  const other = otherReading(view);
   const height = kind === 'block' && isHeight(id) ? Number(id) : undefined;
-  const near = height === undefined ? undefined : neighboursOf(height, heights);
-  const blocks = [near?.previous, near?.next].flatMap((each) => (each === undefined ? [] : [' ', blockLink(each)]));
+  const near = height === undefined ? [] : neighboursOf(height, heights);
+  const blocks = near.flatMap((each) => (each === undefined ? [] : [' ', blockLink(each)]));
   const last = tip?.height;
-  const isAbove = height !== undefined && last !== undefined && height > last;
-  return [
-    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Nothing here')),
-    el('p', {}, `This mirror has no rune activity of ${kind} `, el('code', { class: 'whole' }, id), '.'),
-    el(
-      'p',
-      { class: 'quiet' },
-      isAbove
-        ? `Its highest block is ${groupDigits(last)}. Newer blocks come with its next build.`
-        : `It knows blocks ${formatHeights(heights)}. A ${kind} without runes is not in it${kind === 'transaction' ? ', nor one that is not in a block yet' : ''}.`,
-    ),
-    blocks.length === 0 ? undefined : el('p', {}, 'Nearest with activity:', ...blocks),
-    other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} with this id`)),
-    ...elsewhere(view),
-  ].filter((node) => node !== undefined);
+  const reason =
+    height !== undefined && last !== undefined && height > last
+      ? `Its highest block is ${groupDigits(last)}. Newer blocks come with its next build.`
+      : `It knows blocks ${formatHeights(heights)}. A ${kind} without runes is not in it${kind === 'transaction' ? ', nor one that is not in a block yet' : ''}.`;
+  const other = kind === 'block' ? 'transaction' : 'block';
+  return {
+    title: `${kind === 'block' ? 'Block' : 'Transaction'} ${height === undefined ? shorten(id) : groupDigits(height)}`,
+    said: 'Nothing here',
+    nodes: [
+      headOf('Nothing here'),
+      el('p', {}, `This mirror has no rune activity of ${kind} `, el('code', { class: 'whole' }, id), '.'),
+      el('p', { class: 'quiet' }, reason),
+      ...(blocks.length === 0 ? [] : [el('p', {}, 'Nearest with activity:', ...blocks)]),
+      ...(HEX.test(id) ? [el('p', {}, linkTo(viewAt(other, id), `Look for a ${other} with this id`))] : []),
+      ...elsewhere(view),
+    ],
+  };
 }

@@ -1,20 +1,16 @@
 /** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
 
-import { lettersOf } from '../../lists/searchFiles.ts';
 import { isHeight } from '../../pages/parseIds.ts';
-import type { Activity } from '../../serve/client/mirrorClient.ts';
-import { count, groupDigits, shorten } from '../formatValues.ts';
+import { groupDigits, shorten } from '../formatValues.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { followMirror } from './followMirror.ts';
-import { neighboursOf } from './neighbourBlocks.ts';
 import { completeOverview } from './overview.ts';
-import { rangeOf } from './paging.ts';
-import { announce, kindName, linkTo } from './parts.ts';
+import { announce, headOf, kindName, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
-import { fetchBlockStats, fetchList, fetchStats, findByLetters, mirror } from './requestMirror.ts';
+import { fetchBlockStats, fetchStats, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
-import { type FoundView, LATEST, type ListView, runesWith, SUBJECT_LISTS, type SubjectView, searchOf } from './views.ts';
+import { LATEST, searchOf, type View } from './views.ts';
 
 const SITE = document.title;
 const overview = byId('overview');
@@ -56,16 +52,26 @@ async function show(from?: string, isSameList = false): Promise<void> {
   stage.setAttribute('aria-busy', 'true');
   if (stage.childElementCount === 0) stage.replaceChildren(el('p', { class: 'waiting' }, 'Looking it up…'));
   try {
-    const nodes = await nodesOf(view, signal);
-    if (!signal.aborted) put(nodes, from, isSameList);
+    put(await nodesOf(view, signal), from, isSameList);
   } catch (error) {
     const retry = () => void show('retry');
     if (!signal.aborted) put(errorPage(error, view, retry), from);
   }
 }
 
-const nodesOf = (view: FoundView, signal: AbortSignal): Promise<readonly Node[]> =>
-  isSubject(view) ? subjectPage(view, signal) : pageOf(view, signal);
+/** Fetches and renders the page of a view. Rejects with the client's errors. */
+async function nodesOf(view: View, signal: AbortSignal): Promise<readonly Node[]> {
+  const isList = view.kind === 'block' || view.kind === 'transaction';
+  // Names the bundles in the output (`.js`), because esbuild leaves these imports unchanged (src/site/assets.ts).
+  const [{ pageOf }, manifest] = await Promise.all([isList ? import('./listPage.js') : import('./details.js'), mirror.manifest()]);
+  const source = { mirror, manifest, find: findByLetters, stats: fetchStats, blockStats: fetchBlockStats, signal };
+  const { title, said, nodes } = await pageOf(view, source);
+  // Not all requests can be aborted, so another view may be open by now.
+  signal.throwIfAborted();
+  document.title = `${title} · ${SITE}`;
+  announce(said);
+  return nodes;
+}
 
 /**
  * Shows new data in the current view, unless it is a later page of a list. Leaves the overview to the caller. Resolves
@@ -81,74 +87,23 @@ async function refresh(): Promise<boolean> {
   if (!isKept || getSelection()?.isCollapsed === false || stage.matches('[aria-busy]') || stage.querySelector(':disabled') !== null)
     return false;
   if (view.kind === 'overview') return true;
-  const { signal } = waiting;
-  const nodes = await nodesOf(view, signal);
+  const nodes = await nodesOf(view, waiting.signal);
   // A download may have begun meanwhile.
-  if (signal.aborted || stage.querySelector(':disabled') !== null) return false;
+  if (stage.querySelector(':disabled') !== null) return false;
   put(nodes, undefined);
   if (focused !== null)
     stage.querySelector<HTMLElement>(step === undefined ? 'h1' : `[data-step="${CSS.escape(step)}"]`)?.focus({ preventScroll: true });
   return true;
 }
 
-/** Returns the name of a view for the page title. A block is named by its height if one of its records is known. */
-function nameOf(view: ListView, known?: Activity): string {
-  if (view.kind === 'transaction') return `Transaction ${shorten(view.id)}`;
-  const height = known?.location.block_height ?? (isHeight(view.id) ? view.id : undefined);
-  return `Block ${height === undefined ? shorten(view.id) : groupDigits(height)}`;
-}
-
-const isSubject = (view: FoundView): view is SubjectView => view.kind in SUBJECT_LISTS;
-const titleOf = (view: FoundView): string =>
-  isSubject(view) ? `${kindName(view)} ${shorten(view.id)}`.trim() : view.id === LATEST ? 'Latest block' : nameOf(view);
-
-/** Fetches and renders the page of a rune, an address, an output or all runes. Rejects with the client's errors. */
-async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
-  // Names the bundle in the output (`.js`), because esbuild leaves this import unchanged (src/site/assets.ts).
-  const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);
-  const { title, said, nodes } = await detailsPage(view, {
-    mirror,
-    manifest,
-    find: findByLetters,
-    stats: fetchStats,
-    signal,
-  });
-  signal.throwIfAborted();
-  document.title = `${title} · ${SITE}`;
-  announce(said);
-  return nodes;
-}
-
-/** Fetches and renders a list. Rejects with the client's errors. */
-async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
-  const latest = asked.id === LATEST ? (await mirror.manifest()).heights.at(-1)?.[1] : undefined;
-  const view = latest === undefined ? asked : { ...asked, id: String(latest) };
-  const [result, manifest, { listPage, unknownPage }] = await Promise.all([
-    fetchList(view, signal),
-    mirror.manifest(),
-    import('./listPage.js'),
-  ]);
-  // The request for the manifest cannot be aborted, so another view may be open by now.
-  signal.throwIfAborted();
-  let [known] = result.results;
-  if (known === undefined && (view.operation !== undefined || view.offset > 0)) {
-    // The window is empty, but the list may have records. Fetches a record for the heading.
-    [known] = (await fetchList({ kind: view.kind, id: view.id, offset: 0 }, signal)).results;
-  }
-  if (known === undefined) {
-    announce('Nothing here');
-    return unknownPage(view, manifest);
-  }
-  const requests = { mirror, fetchList, fetchBlockStats, signal };
-  const nodes = await listPage(view, result, known, neighboursOf(known.location.block_height, manifest.heights), requests);
-  signal.throwIfAborted();
-  document.title = `${nameOf(view, known)} · ${SITE}`;
-  announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
-  return nodes;
-}
+/** Returns the title of a page that has not loaded. */
+const titleOf = ({ kind, id }: View): string => {
+  if (id === LATEST) return 'Latest block';
+  return `${kindName(kind)} ${kind === 'block' && isHeight(id) ? groupDigits(id) : shorten(id)}`.trim();
+};
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
-  el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Not an id')),
+  headOf('Not an id'),
   el('p', {}, text),
   el('p', {}, instead === undefined ? el('a', { href: './' }, 'Show the newest blocks') : linkTo(instead.view, instead.label)),
 ];
@@ -198,23 +153,8 @@ byId('look-up').addEventListener('submit', (event) => {
     field.focus();
     return;
   }
-  // Another look-up or view replaces this one.
-  waiting.abort();
-  waiting = new AbortController();
-  const { signal } = waiting;
-  stage.setAttribute('aria-busy', 'true');
-  void nearest(read).then((view) => {
-    if (!signal.aborted) go(searchOf(view));
-  });
+  go(searchOf(read));
 });
-
-/** Returns a view, or the runes whose names begin like this if no rune has exactly this name. */
-async function nearest(read: FoundView): Promise<FoundView> {
-  const letters = read.kind === 'rune' ? lettersOf(read.id) : undefined;
-  if (letters === undefined) return read;
-  const found = await findByLetters(letters).catch(() => []);
-  return found.length === 0 || found.some(([spacedName]) => lettersOf(spacedName) === letters) ? read : runesWith(letters);
-}
 
 field.addEventListener('input', () => say(undefined));
 

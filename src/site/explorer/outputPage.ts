@@ -2,16 +2,16 @@
 import type { OutputAnswer } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
-import { addressLink, apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull, transactionLink } from './parts.ts';
-import type { DetailsPage, Source } from './subjectLists.ts';
+import type { Page, Source } from './lists.ts';
+import { addressLink, apiSource, blockLink, elsewhere, facts, headOf, idWithCopy, linkTo, timeInFull, transactionLink } from './parts.ts';
 import { RUNE_AMOUNT } from './table.ts';
 import { tableOf } from './tableOf.ts';
-import { type SubjectView, transactionOf } from './views.ts';
+import { transactionOf, type View } from './views.ts';
 
-export async function outputPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
+export async function outputPage(view: View, { mirror, manifest, signal }: Source): Promise<Page> {
   const { id } = view;
   const title = `Output ${shorten(id)}`;
-  const head = el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Output'));
+  const head = headOf('Output');
   const transaction = transactionOf(id);
   if (manifest.lists?.outputs === undefined) {
     const text = 'This mirror does not have outputs. Mirrors have them if they have lists and their data is from a Bitcoin Core node.';

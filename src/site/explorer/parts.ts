@@ -2,21 +2,27 @@
 
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, isoTime, localTime, relativeTime, utc } from '../formatValues.ts';
+import { percent } from './amountMath.ts';
 import { isAnswered } from './apiHost.ts';
 import { type Attributes, type Child, el, svg } from './dom.ts';
 import { BASE, NETWORK } from './settings.ts';
-import { addressView, type FoundView, outputView, searchOf, viewOfRune } from './views.ts';
+import { searchOf, type View, viewAt, viewOfRune } from './views.ts';
 
 /** Creates a link to a view. main.ts handles its clicks without a page load. */
-export const linkTo = (view: FoundView, text: string | readonly Child[], more: Attributes = {}): HTMLAnchorElement =>
+export const linkTo = (view: View, text: string | readonly Child[], more: Attributes = {}): HTMLAnchorElement =>
   el('a', { href: searchOf(view), ...more }, ...[text].flat());
 
-/** Returns the kind of a view with a capital letter, for the beginning of a title: `Rune`, `Address`. */
-export const kindName = ({ kind }: FoundView): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+/** Returns the head of a page. The focus moves to its title when the page is shown. */
+export const headOf = (title: string | readonly Child[]): HTMLElement => el('div', { class: 'head' }, titleOf(title));
 
-/** Returns links to the same id at other Bitcoin explorers. Empty if they do not cover the network. */
-export function elsewhere({ kind, id }: FoundView): HTMLElement[] {
-  if (NETWORK === undefined || NETWORK === 'regtest') return [];
+export const titleOf = (title: string | readonly Child[]): HTMLElement => el('h1', { tabindex: '-1', class: 'name' }, ...[title].flat());
+
+/** Returns the kind of a view with a capital letter, for the beginning of a title: `Rune`, `Address`. */
+export const kindName = (kind: View['kind']): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+
+/** Returns links to the same id at other Bitcoin explorers. Empty if they do not have it or do not cover the network. */
+export function elsewhere({ kind, id }: View): HTMLElement[] {
+  if (NETWORK === undefined || NETWORK === 'regtest' || kind === 'runes') return [];
   const bare = encodeURIComponent(id.replace(/^0x/, '')).replace('%3A', ':');
   const path = `${kind === 'transaction' ? 'tx' : kind}/${bare}`;
   const link = (host: string, to: string) => el('a', { href: `https://${to}`, rel: 'noreferrer' }, host);
@@ -28,8 +34,7 @@ export function elsewhere({ kind, id }: FoundView): HTMLElement[] {
   ];
 }
 
-export const blockLink = (height: number): HTMLAnchorElement =>
-  linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
+export const blockLink = (height: number): HTMLAnchorElement => linkTo(viewAt('block', String(height)), groupDigits(height));
 
 /** Splits the name of a rune, so that a line may end after each spacer. */
 export const breakable = (spacedName: string): Child[] =>
@@ -38,15 +43,35 @@ export const breakable = (spacedName: string): Child[] =>
 export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement =>
   linkTo(viewOfRune(rune), breakable(rune.spaced_name), { class: 'rune' });
 
-export const transactionLink = (txId: string): HTMLElement =>
-  idWithCopy(txId, 'transaction id', { to: { kind: 'transaction', id: txId, offset: 0 } });
+/** Shows the symbol, if it is known, the name and the id of a rune. */
+export const nameCell = (rune: Rune & { readonly symbol?: string | undefined }): readonly Child[] => [
+  rune.symbol === undefined ? undefined : el('bdi', { class: 'sign', 'aria-hidden': 'true' }, rune.symbol),
+  runeLink(rune),
+  ' ',
+  el('code', { class: 'quiet', title: 'Rune id' }, rune.id),
+];
+
+/** Renders a share from 0 to 1 as a percentage and a bar. Empty for undefined. */
+export const shareCell = (share: number | undefined): Node[] =>
+  share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)];
+
+/** Creates a bar that shows a share from 0 to 1. */
+export const shareBar = (share: number): HTMLElement =>
+  el(
+    'span',
+    { class: 'bar-of share', 'aria-hidden': 'true' },
+    el('span', { style: `width:${(Math.min(Math.max(share, 0), 1) * 100).toFixed(4)}%` }),
+  );
+
+export const transactionLink = (txId: string): HTMLElement => idWithCopy(txId, 'transaction id', { to: viewAt('transaction', txId) });
 
 /** Shows a shortened address as a link to its page. `what` names the address for the copy button. */
-export const addressLink = (address: string, what = 'address'): HTMLElement => idWithCopy(address, what, { to: addressView(address) });
+export const addressLink = (address: string, what = 'address'): HTMLElement =>
+  idWithCopy(address, what, { to: viewAt('address', address) });
 
 /** Shows an outpoint as a link to its page. `shown` replaces the outpoint. */
 export const outputLink = (outpoint: string, shown?: string): HTMLElement =>
-  idWithCopy(outpoint, 'output', { to: outputView(outpoint), ...(shown === undefined ? {} : { shown }) });
+  idWithCopy(outpoint, 'output', { to: viewAt('output', outpoint), ...(shown === undefined ? {} : { shown }) });
 
 /** Number of last characters of an id that are always shown. */
 const TAIL = 6;
@@ -58,7 +83,7 @@ const TAIL = 6;
 export function idWithCopy(
   id: string,
   what: string,
-  { shown = id, to }: { readonly shown?: string; readonly to?: FoundView } = {},
+  { shown = id, to }: { readonly shown?: string; readonly to?: View } = {},
 ): HTMLElement {
   const start = shown.slice(0, -TAIL);
   const code = el(

@@ -4,18 +4,10 @@ import type { Stats } from '../../contract/statsSchemas.ts';
 import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../../lists/searchFiles.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import { STATS_PATH, statsFilePath } from '../../pages/filePaths.ts';
-import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../serve/client/mirrorClient.ts';
+import { type Activity, Mirror } from '../../serve/client/mirrorClient.ts';
 import { BASE } from './settings.ts';
-import type { ListView } from './views.ts';
-
-/** Ranges of heights with activity, both ends inclusive. */
-export type Heights = MirrorManifest['heights'];
 
 export const mirror = new Mirror(BASE);
-
-/** Fetches the window of a list that a view shows. Rejects with the client's errors or the signal's reason. */
-export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<ActivityPage> =>
-  mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
 /** Fetches the statistics of all blocks. Rejects if they cannot be read. */
 export async function fetchStats(): Promise<Stats> {

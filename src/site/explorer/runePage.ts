@@ -2,19 +2,28 @@
 
 import { lettersOf } from '../../lists/searchFiles.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
-import type { Etching, Holder, HolderPage } from '../../serve/client/mirrorClient.ts';
+import type { Etching, Holder, HolderPage, RuneActivityPage } from '../../serve/client/mirrorClient.ts';
 import { count, formatHeights, groupDigits, relativeTime } from '../formatValues.ts';
 import { addDecimals, percent, shareOf, unitsOf } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
-import { lastBlock, type MintNow, mintNow } from './mintState.ts';
-import { addressLink, blockLink, breakable, copyButton, facts, timeInFull, transactionLink } from './parts.ts';
-import { shareBar, shareCell } from './shares.ts';
-import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
+import { type Lists, type Page, pageWithLists, type Source } from './lists.ts';
+import { lastBlock, type Mint, mintOf } from './mintState.ts';
+import {
+  addressLink,
+  blockLink,
+  breakable,
+  copyButton,
+  facts,
+  shareBar,
+  shareCell,
+  timeInFull,
+  titleOf,
+  transactionLink,
+} from './parts.ts';
+import { runeSearchPage } from './runeSearchPage.ts';
 import { activityTable } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
-import type { ListedRecord, ListWindow } from './transfers.ts';
-import { unknownRune } from './unknownRune.ts';
-import type { SubjectView } from './views.ts';
+import type { View } from './views.ts';
 
 /** Number of largest holders whose share of the supply is shown together. */
 const MOST_LARGEST = 10;
@@ -27,35 +36,37 @@ interface Known {
   readonly etching: Etching | undefined;
 }
 
-export async function runePage(view: SubjectView, source: Source): Promise<DetailsPage> {
+export async function runePage(view: View, source: Source): Promise<Page> {
   const { mirror, manifest, signal } = source;
   const has = manifest.lists ?? {};
   const known = await knownRune(view.id, source);
-  if (known === undefined) return unknownRune(view.id, source);
+  if (known === undefined) return runeSearchPage(view, source);
   const id = known.id ?? view.id;
   const path = `etchings/${encodeURIComponent(id).replaceAll('%3A', ':')}`;
   const supply = known.etching?.supply.current;
   // A failed request is ignored, because the page is complete without the share of the largest holders.
   const largest = has.holders && mirror.holders(id, { limit: MOST_LARGEST, signal }).catch(() => undefined);
-  const parts: SubjectParts = {
+  const lists: Lists = {
     activity: {
       path: `${path}/activity`,
       fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
-      table: (shown) => activityTable(shown as ListWindow<ListedRecord>, 'rune'),
+      table: (shown: RuneActivityPage) => activityTable(shown, 'rune'),
       empty: `This mirror has no activity of this rune. It knows blocks ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
+      csv: 'rune_activity',
     },
     holders: {
       path: `${path}/holders`,
       fetch: has.holders && ((window) => mirror.holders(id, { ...window, signal })),
-      table: ({ results, offset }) => holdersTable(results as readonly Holder[], offset, supply),
+      table: (shown: HolderPage) => holdersTable(shown, supply),
       empty: 'No address has this rune.',
       missing: 'This mirror does not have holders. Mirrors have them if they have lists and all blocks since the first rune.',
+      csv: 'holders',
     },
   };
   const name = known.spacedName ?? `Rune ${id}`;
   const head = async () => [...headOf(known, name), ...termsOf(known, source, await largest)];
-  return pageWithLists(view, name, parts, head(), mirror);
+  return pageWithLists(view, name, lists, head(), source);
 }
 
 /** Finds a rune. Undefined if the mirror says that the rune does not exist. */
@@ -76,7 +87,7 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
   const symbol = etching === undefined || etching.symbol === '' ? undefined : el('bdi', { class: 'sign', title: 'Symbol' }, etching.symbol);
   const location = etching?.location;
   const block = location?.block_height ?? (id === undefined ? undefined : Number(id.split(':')[0]));
-  const head = el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, ...breakable(name)));
+  const head = el('div', { class: 'head' }, symbol, titleOf(breakable(name)));
   const entries = facts([
     ['Id', id && el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))],
     ['Number', number === undefined ? undefined : groupDigits(number)],
@@ -93,7 +104,7 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
 function termsOf({ etching }: Known, { manifest }: Source, largest: HolderPage | undefined): Node[] {
   if (etching === undefined)
     return [el('p', { class: 'note' }, 'This mirror has no etchings, so it does not know the supply and the terms of this rune.')];
-  const mint = mintNow(etching, manifest);
+  const mint = mintOf(etching, manifest);
   const heldBy = largest && el('p', {}, heldByText(largest, etching.supply.current));
   return [el('div', { class: 'columns terms' }, supplySection(etching, mint, heldBy), mintSection(etching, mint, manifest))];
 }
@@ -107,7 +118,7 @@ function heldByText({ total, results, block_height }: HolderPage, supply: string
   return `Held by ${count(total, 'address', 'addresses')}${largest}${block}.`;
 }
 
-function supplySection({ supply, divisibility }: Etching, mint: MintNow | undefined, heldBy: HTMLElement | undefined): HTMLElement {
+function supplySection({ supply, divisibility }: Etching, mint: Mint | undefined, heldBy: HTMLElement | undefined): HTMLElement {
   const { current, premine, minted, burned } = supply;
   const units = (amount: string) => unitsOf(amount, divisibility);
   const created = minted === undefined ? undefined : units(premine) + units(minted);
@@ -136,7 +147,7 @@ function supplySection({ supply, divisibility }: Etching, mint: MintNow | undefi
   );
 }
 
-function mintSection({ supply }: Etching, mint: MintNow | undefined, { tip }: Source['manifest']): HTMLElement {
+function mintSection({ supply }: Etching, mint: Mint | undefined, { tip }: Source['manifest']): HTMLElement {
   const section = (...children: readonly Child[]) =>
     el('section', { 'aria-labelledby': 'mint-title' }, el('h2', { id: 'mint-title' }, 'Mint'), ...children);
   if (mint === undefined) return section(el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
@@ -164,7 +175,7 @@ function heightOf(height: bigint | string, highest: number): Node | string {
   return `${groupDigits(height)}, ${relativeTime((Number(height) - highest) * 600, 0).replace(/^in /, 'in about ')}`;
 }
 
-function holdersTable(holders: readonly Holder[], offset: number, supply: string | undefined): HTMLElement {
+function holdersTable({ results, offset }: HolderPage, supply: string | undefined): HTMLElement {
   const share = ({ balance }: Holder) => (supply === undefined ? undefined : shareOf(balance, supply));
   const columns: readonly Column<Holder>[] = [
     { name: 'Rank', width: '4rem', cell: (_, index) => [el('span', { class: 'quiet' }, groupDigits(offset + index + 1))] },
@@ -172,5 +183,5 @@ function holdersTable(holders: readonly Holder[], offset: number, supply: string
     { name: 'Balance', amount: ({ balance }) => balance },
     { name: 'Share', width: '9rem', isNumber: true, cell: (holder) => shareCell(share(holder)) },
   ];
-  return tableOf('records holders-list', 'Holders, the largest balance first', columns, [holders]);
+  return tableOf('records holders-list', 'Holders, the largest balance first', columns, [results]);
 }

@@ -1,54 +1,44 @@
 /** The page of all runes, with lists of the newest runes, and of the most active runes ever and in the last blocks. */
 import type { RuneStats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
-import type { Etching, Rune } from '../../serve/client/mirrorClient.ts';
+import type { Etching, EtchingPage, Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
-import { compareAmounts } from './amountMath.ts';
 import { el } from './dom.ts';
-import { type MintNow, mintNow } from './mintState.ts';
-import type { Shown } from './paging.ts';
-import { nameCell } from './runeCells.ts';
+import { type List, type Lists, type Page, pageWithLists, type Shown, type Source } from './lists.ts';
+import { type Mint, mintOf } from './mintState.ts';
+import { headOf, nameCell, shareCell } from './parts.ts';
 import { runeSearchPage } from './runeSearchPage.ts';
-import { shareCell } from './shares.ts';
-import { byName, type Compare, sortable } from './sortable.ts';
-import { type DetailsPage, pageWithLists, type Source, type SubjectPart, type SubjectParts } from './subjectLists.ts';
 import { BLOCK_WIDTH, blockCell } from './table.ts';
-import { type Column, numbersOf, tableOf } from './tableOf.ts';
-import type { SubjectView } from './views.ts';
+import { byName, type Column, numbersOf, tableOf } from './tableOf.ts';
+import type { View } from './views.ts';
 
-export function runesPage(view: SubjectView, source: Source): Promise<DetailsPage> {
+export function runesPage(view: View, source: Source): Promise<Page> {
   if (view.id !== '') return runeSearchPage(view, source);
   const { mirror, manifest, stats, signal } = source;
   const has = manifest.lists?.etchings;
-  const missing = 'This mirror does not have etchings. Its most active runes are known.';
-  const parts: SubjectParts = {
+  const lists: Lists = {
     newest: {
       path: 'etchings',
       fetch: has && ((window) => mirror.etchings({ ...window, signal })),
-      table: (shown) => newestTable(shown, has?.counts === true, manifest),
+      table: (shown: EtchingPage) => newestTable(shown, has?.counts === true, manifest),
       empty: 'This mirror has no runes.',
-      missing,
+      missing: 'This mirror does not have etchings. Its most active runes are known.',
+      csv: 'newest',
     },
     active: {
-      path: 'stats.json',
-      fetch: async () => {
-        const { runes } = await stats();
-        return { limit: runes.length, offset: 0, total: runes.length, results: runes };
-      },
-      table: ({ results }) => activeTable(results as readonly RuneStats[]),
-      empty: 'This mirror has no activity.',
-      missing: '',
-      isUncounted: true,
+      ...activeList(async () => ({ runes: (await stats()).runes }), 'This mirror has no activity.'),
+      csv: 'active',
     },
-    day: recentlyActive(0, stats),
-    week: recentlyActive(1, stats),
+    // The runes with the most records in some of the last heights.
+    day: activeList(async () => (await stats()).recent[0], 'No rune was active in these blocks.'),
+    week: activeList(async () => (await stats()).recent[1], 'No rune was active in these blocks.'),
   };
-  return pageWithLists(view, 'Runes', parts, [el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Runes'))], mirror);
+  return pageWithLists(view, 'Runes', lists, [headOf('Runes')], source);
 }
 
-type Listed = Etching & { readonly mint: MintNow | undefined };
+type Listed = Etching & { readonly mint: Mint | undefined };
 
-const RUNE: Column<Rune> = { name: 'Rune', width: '34%', cell: nameCell };
+const RUNE: Column<Rune> = { name: 'Rune', width: '34%', cell: nameCell, order: byName };
 const MINT: Column<Listed> = {
   name: 'Mint',
   cell: ({ mint }) =>
@@ -57,62 +47,47 @@ const MINT: Column<Listed> = {
       : [el('span', { class: 'state', 'data-open': String(mint.isOpen) }, mint.text), ' ', ...shareCell(mint.share)],
 };
 
-/** Orders that a reader may choose. Within a block, runes are ordered by transaction. */
-const ETCHING_ORDERS: Readonly<Record<string, Compare<Listed>>> = {
-  Rune: byName,
-  Etched: (a, b) => a.number - b.number,
-  Supply: (a, b) => compareAmounts(supplyOf(a), supplyOf(b)),
-  Premine: (a, b) => compareAmounts(a.supply.premine, b.supply.premine),
-  Mints: (a, b) => compareAmounts(a.supply.total_mints ?? '0', b.supply.total_mints ?? '0'),
-};
-
-const supplyOf = ({ supply }: Etching): string => supply.current ?? supply.premine;
-
-function newestTable({ results, total }: Shown, hasCounts: boolean, manifest: Source['manifest']): HTMLElement {
-  const listed = (results as readonly Etching[]).map((etching) => ({ ...etching, mint: mintNow(etching, manifest) }));
+function newestTable({ results, total }: EtchingPage, hasCounts: boolean, manifest: Source['manifest']): HTMLElement {
+  const listed = results.map((etching) => ({ ...etching, mint: mintOf(etching, manifest) }));
   const columns: readonly Column<Listed>[] = [
     RUNE,
-    { name: 'Etched', least: BLOCK_WIDTH, cell: blockCell },
-    { name: hasCounts ? 'Supply' : 'Premine', amount: supplyOf },
+    // Within a block, runes are ordered by transaction.
+    { name: 'Etched', least: BLOCK_WIDTH, cell: blockCell, order: (a, b) => a.number - b.number },
+    { name: hasCounts ? 'Supply' : 'Premine', amount: ({ supply }) => supply.current ?? supply.premine },
     ...(hasCounts ? [numbersOf<Listed>('Mints', ({ supply }) => supply.total_mints ?? '0')] : []),
     MINT,
   ];
-  const table = tableOf('records runes-list', 'Runes, the newest first', columns, [listed]);
-  return sortable(table, listed, ETCHING_ORDERS, { isPart: listed.length < total });
+  return tableOf('records runes-list', 'Runes, the newest first', columns, [listed], { sort: { isPart: results.length < total } });
 }
 
 const COUNTED = ['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const;
-const headOf = (name: string): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-const ACTIVE: readonly Column<RuneStats>[] = [RUNE, ...COUNTED.map((name) => numbersOf<RuneStats>(headOf(name), (rune) => rune[name]))];
-const ACTIVE_ORDERS: Readonly<Record<string, Compare<RuneStats>>> = {
-  Rune: byName,
-  ...Object.fromEntries(COUNTED.map((name) => [headOf(name), (a: RuneStats, b: RuneStats) => a[name] - b[name]])),
-};
+const ACTIVE: readonly Column<RuneStats>[] = [
+  RUNE,
+  ...COUNTED.map((name) => numbersOf<RuneStats>(`${name.charAt(0).toUpperCase()}${name.slice(1)}`, (rune) => rune[name])),
+];
 
-function activeTable(runes: readonly RuneStats[]): HTMLElement {
-  const table = tableOf('records runes-list', 'Runes, the most records first', ACTIVE, [runes]);
-  return sortable(table, runes, ACTIVE_ORDERS, { first: 'Records', isPart: false });
+/** Runes with many records, and the range of heights that has these records, unless it is all heights. */
+interface Active {
+  readonly runes: readonly RuneStats[];
+  readonly first?: number;
+  readonly last?: number;
 }
 
-/** Returns the list of the runes with the most records in some of the last heights (`recent` in the statistics). */
-function recentlyActive(at: number, stats: Source['stats']): SubjectPart {
-  return {
-    path: 'stats.json',
-    fetch: async () => {
-      const { first = 0, last = 0, runes = [] } = (await stats()).recent[at] ?? {};
-      return { limit: runes.length, offset: 0, total: runes.length, results: runes, first, last };
-    },
-    table: (shown) => {
-      const { first, last, results } = shown as Shown & { readonly first: number; readonly last: number };
-      return el(
-        'div',
-        {},
-        el('p', {}, `Blocks ${groupDigits(first)} to ${groupDigits(last)}.`),
-        activeTable(results as readonly RuneStats[]),
-      );
-    },
-    empty: 'No rune was active in these blocks.',
-    missing: '',
-    isUncounted: true,
-  };
+/** Returns a list of runes from the statistics. */
+const activeList = (read: () => Promise<Active | undefined>, empty: string): List => ({
+  path: 'stats.json',
+  fetch: async () => {
+    const { runes, ...heights } = (await read()) ?? { runes: [] };
+    return { limit: runes.length, offset: 0, total: runes.length, results: runes, ...heights };
+  },
+  table: activeTable,
+  empty,
+  isUncounted: true,
+});
+
+function activeTable({ results, first, last }: Shown & Omit<Active, 'runes'>): HTMLElement {
+  const options = { sort: { first: 'Records', isPart: false } };
+  const table = tableOf('records runes-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]], options);
+  if (first === undefined || last === undefined) return table;
+  return el('div', {}, el('p', {}, `Blocks ${groupDigits(first)} to ${groupDigits(last)}.`), table);
 }

@@ -4,7 +4,7 @@ import { count, groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { announce, breakable, kindName } from './parts.ts';
 import { isMisread, readLookUp } from './readLookUp.ts';
-import { type FoundView, LATEST, runesWith, runeView } from './views.ts';
+import { LATEST, type View, viewAt } from './views.ts';
 
 /** Maximum number of suggested runes. */
 const MOST = 8;
@@ -12,11 +12,11 @@ const MOST = 8;
 const LEAST_LETTERS = 2;
 
 interface Suggestion {
-  readonly view: FoundView;
+  readonly view: View;
   readonly children: readonly Child[];
 }
 
-const suggestion = (view: FoundView, what: string, id: string, note = ''): Suggestion => ({
+const suggestion = (view: View, what: string, id: string, note = ''): Suggestion => ({
   view,
   children: [el('span', { class: 'what' }, what), el('span', { class: 'found' }, id), el('span', { class: 'quiet' }, note)],
 });
@@ -25,15 +25,15 @@ const suggestion = (view: FoundView, what: string, id: string, note = ''): Sugge
 function exactHits(text: string): Suggestion[] {
   const letters = lettersOf(text);
   if (letters !== undefined && letters.length >= LEAST_LETTERS && LATEST.toUpperCase().startsWith(letters))
-    return [suggestion({ kind: 'block', id: LATEST, offset: 0 }, 'Block', 'latest', 'the highest of this mirror')];
+    return [suggestion(viewAt('block', LATEST), 'Block', 'latest', 'the highest of this mirror')];
   const read = text.trim() === '' ? undefined : readLookUp(text);
   if (read === undefined || isMisread(read) || (letters !== undefined && read.kind === 'rune')) return [];
   if (read.kind === 'block' && /^[0-9]+$/.test(read.id))
     return [
       suggestion(read, 'Block', groupDigits(read.id), 'height'),
-      ...(read.id.length <= 15 ? [suggestion(runeView(read.id), 'Rune', groupDigits(read.id), 'number')] : []),
+      ...(read.id.length <= 15 ? [suggestion(viewAt('rune', read.id), 'Rune', groupDigits(read.id), 'number')] : []),
     ];
-  return [suggestion(read, kindName(read), read.kind === 'rune' ? read.id : shorten(read.id, 10))];
+  return [suggestion(read, kindName(read.kind), read.kind === 'rune' ? read.id : shorten(read.id, 10))];
 }
 
 /** Renders a rune, with the typed letters in bold. */
@@ -41,7 +41,7 @@ function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): 
   let [end, left] = [0, letters.length];
   for (; end < spacedName.length && left > 0; end += 1) if (spacedName[end] !== '•') left -= 1;
   return {
-    view: runeView(lettersOf(spacedName) ?? id),
+    view: viewAt('rune', lettersOf(spacedName) ?? id),
     children: [
       el('bdi', { class: 'what', 'aria-hidden': 'true' }, symbol ?? ''),
       el('span', { class: 'found' }, el('b', {}, ...breakable(spacedName.slice(0, end))), ...breakable(spacedName.slice(end))),
@@ -58,7 +58,7 @@ export function suggestFor(
   field: HTMLInputElement,
   list: HTMLElement,
   find: (letters: string) => Promise<readonly FoundRune[]>,
-  choose: (view: FoundView) => void,
+  choose: (view: View) => void,
 ): () => void {
   let shown: readonly Suggestion[] = [];
   let active = -1;
@@ -95,7 +95,7 @@ export function suggestFor(
     if (field.value !== text || document.activeElement !== field) return;
     const exact = found.filter(([spacedName]) => lettersOf(spacedName) === letters);
     const runes = [...exact, ...found.slice(0, MOST).filter((rune) => !exact.includes(rune))].slice(0, MOST);
-    const all = found.length > runes.length ? [suggestion(runesWith(letters), 'Runes', letters, 'and more like it')] : [];
+    const all = found.length > runes.length ? [suggestion(viewAt('runes', letters), 'Runes', letters, 'and more like it')] : [];
     show([...runes.map((rune) => runeHit(rune, letters)), ...hits, ...all]);
     announce(count(shown.length, 'suggestion'));
   };

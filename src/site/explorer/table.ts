@@ -4,12 +4,11 @@ import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
-import { addressLink, blockLink, linkTo, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
-import { nameCell } from './runeCells.ts';
-import { type Column, tableOf } from './tableOf.ts';
+import { addressLink, blockLink, linkTo, nameCell, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
+import { byName, type Column, tableOf } from './tableOf.ts';
 import { type RuneTotals, totalsOf } from './transactionTotals.ts';
 import { type ActivityRow, type ListedRecord, type ListWindow, signOf, transactionsOf } from './transfers.ts';
-import { listOf } from './views.ts';
+import { type Kind, viewAt } from './views.ts';
 
 type Row = ActivityRow<ListedRecord>;
 
@@ -22,9 +21,22 @@ export const blockCell = ({ location }: { readonly location: Pick<Activity['loca
   ...(location.timestamp === 0 ? [] : [' ', el('span', { class: 'quiet' }, timeOf(location.timestamp))]),
 ];
 
-export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balance: string }>[] = [
-  { name: 'Rune', cell: ({ rune }) => [runeLink(rune)] },
-  { name: 'Rune id', cell: ({ rune }) => [el('code', { class: 'quiet' }, rune.id)] },
+interface RuneAmount {
+  readonly rune: Rune;
+  readonly balance: string;
+}
+
+export const byRuneName = (a: RuneAmount, b: RuneAmount): number => byName(a.rune, b.rune);
+
+/** Compares runes by id. */
+function byRuneId(a: RuneAmount, b: RuneAmount): number {
+  const [[block = 0, index = 0], [otherBlock = 0, otherIndex = 0]] = [a.rune.id.split(':').map(Number), b.rune.id.split(':').map(Number)];
+  return block - otherBlock || index - otherIndex;
+}
+
+export const RUNE_AMOUNT: readonly Column<RuneAmount>[] = [
+  { name: 'Rune', cell: ({ rune }) => [runeLink(rune)], order: byRuneName },
+  { name: 'Rune id', cell: ({ rune }) => [el('code', { class: 'quiet' }, rune.id)], order: byRuneId },
   { name: 'Balance', amount: ({ balance }) => balance },
 ];
 
@@ -32,7 +44,7 @@ export const RUNE_AMOUNT: readonly Column<{ readonly rune: Rune; readonly balanc
  * Renders records in the API's order, by transaction. `of` is what the list belongs to. In the list of an address,
  * amounts have the sign of their change of the balance.
  */
-export function activityTable(list: ListWindow<ListedRecord>, of: 'block' | 'transaction' | 'rune' | 'address'): HTMLElement {
+export function activityTable(list: ListWindow<ListedRecord>, of: Kind): HTMLElement {
   const isAddress = of === 'address';
   const columns: readonly Column<Row>[] = [
     { name: 'Operation', width: '6.5rem', cell: ({ kind }) => [el('span', { class: 'operation', 'data-operation': kind }, kind)] },
@@ -93,7 +105,7 @@ function addressesOf({ kind, from, to }: Row): Child[] {
 /** Shows the receiver of a row of an address. Records of a receive do not name the sender, but those of its transaction do. */
 function otherSideOf({ kind, record, to }: Row): Child[] {
   if (kind === 'send') return [receiverOf(addressOf(to, "receiver's address"))];
-  return kind === 'receive' ? [el('span', { class: 'to' }, '←', linkTo(listOf('transaction', record.location.tx_id), 'where from'))] : [];
+  return kind === 'receive' ? [el('span', { class: 'to' }, '←', linkTo(viewAt('transaction', record.location.tx_id), 'where from'))] : [];
 }
 
 const receiverOf = (receiver: Child): Child =>
