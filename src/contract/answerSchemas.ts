@@ -4,6 +4,7 @@ import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
 import { RULES } from './fields.ts';
 import { count, decimal, hashIn, locationIn, objectOf, optional, rune, windowOf } from './schemaParts.ts';
+import type { Manifest } from './schemas.ts';
 
 /** Returns the schemas of answers in a dialect, by name in the OpenAPI document. */
 export const answerSchemas = (dialect: Dialect) => ({
@@ -12,6 +13,12 @@ export const answerSchemas = (dialect: Dialect) => ({
   ...BALANCE_SCHEMAS,
   ...outputSchemas(dialect),
 });
+
+type Schemas = ReturnType<typeof answerSchemas>;
+type ReadOnly<Value> = { readonly [Key in keyof Value]: ReadOnly<Value[Key]> };
+
+/** Types of the answers, and of the manifest, by the names of their schemas. */
+export type Answers = ReadOnly<{ [Name in keyof Schemas]: z.infer<Schemas[Name]> } & { Manifest: Manifest }>;
 
 export const envelope = (dialect: Dialect) => activitySchemas(dialect).ActivityList;
 
@@ -69,8 +76,8 @@ function activitySchemas(dialect: Dialect) {
 const amount = z.string().regex(/^-?[0-9]+(?:\.[0-9]+)?$/);
 
 function etchingSchemas(dialect: Dialect) {
-  // Not `z.int()`, because the heights of terms may be larger than 2^53.
-  const height = z.number().min(0).nullable();
+  // Not `z.int()`, because the heights of terms may be larger than 2^53. The client makes strings of such heights.
+  const height: z.ZodType<number | string | null> = z.number().min(0).nullable();
   const terms = objectOf('Terms of mints; all are null if the rune cannot be minted.', {
     amount: amount.nullable().describe('Amount of a mint.'),
     cap: decimal

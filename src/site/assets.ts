@@ -13,6 +13,7 @@ import type { BuildOptions } from 'esbuild';
 import { replaceFile, writeNew } from '../disk/replaceFile.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { program } from '../program.ts';
+import { clientTypes } from './clientTypes.ts';
 
 export type OwnFile = readonly [path: string, content: Buffer];
 
@@ -44,10 +45,7 @@ export function siteAssets(): readonly OwnFile[] {
 
 function made(): OwnFile[] {
   try {
-    return [
-      ...bundles(join(PROJECT, 'node_modules/.cache/rune-activity-mirror/bundles.json')),
-      ['client.d.ts', readFileSync(inSource('serve/client/client.d.ts'))],
-    ];
+    return bundles(join(PROJECT, 'node_modules/.cache/rune-activity-mirror/bundles.json'));
   } catch (error) {
     throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);
   }
@@ -67,8 +65,15 @@ function filesIn(folder: string): OwnFile[] {
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const inSource = (path: string): string => join(PROJECT, 'src', path);
 
-/** Files on which bundles depend, but which esbuild does not report: options, bundler, versions of packages. */
-const OTHER_SOURCES = ['src/site/assets.ts', 'src/site/bundle.cjs', 'tsconfig.json', 'package-lock.json'];
+/** Declarations of the client, in which clientTypes.ts fills in the types of answers. */
+const CLIENT_TYPES = 'src/serve/client/client.d.ts';
+
+/** Files on which bundles depend, but which esbuild does not report: options, bundler, versions of packages, types. */
+const OTHER_SOURCES = [
+  ...['src/site/assets.ts', 'src/site/bundle.cjs', 'tsconfig.json', 'package-lock.json'],
+  ...[CLIENT_TYPES, 'src/site/clientTypes.ts'],
+  ...['src/format/formatVersion.ts', 'src/pages/blockAndTransactionLists.ts', 'src/pages/mirrorOptions.ts'],
+];
 
 interface Bundled {
   readonly files: readonly (readonly [path: string, text: string])[];
@@ -153,5 +158,10 @@ function bundle(): Bundled {
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(/^.*(?:Error|error).*$/m.exec(stderr)?.[0] ?? `the bundler ended with exit code ${status}`);
   const { files, inputs } = JSON.parse(stdout) as Bundled;
-  return { files: files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text]), inputs };
+  const types = clientTypes(readFileSync(join(PROJECT, CLIENT_TYPES), 'utf8'));
+  const schemas = readdirSync(inSource('contract')).map((name) => `src/contract/${name}`);
+  return {
+    files: [...files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text] as const), ['client.d.ts', types]],
+    inputs: [...inputs, ...schemas],
+  };
 }

@@ -1,10 +1,9 @@
 /**
- * What is generated from the source: the picture of the folders, the table of the API's endpoints, the client's types of
- * answers, and the JSON schema of the settings file. `npm run docs` writes it (writeDocs.ts).
+ * What is generated from the source: the picture of the folders, the table of the API's endpoints, and the JSON schema
+ * of the settings file. `npm run docs` writes it (writeDocs.ts).
  */
 import { program } from '../../src/program.ts';
 import { settingsSchema } from '../../src/setup/settingsSchema.ts';
-import { withAnswerTypes } from './answerTypes.ts';
 import { withEndpoints } from './endpointTable.ts';
 import { withPicture } from './imports.ts';
 
@@ -13,5 +12,4 @@ export const WRITTEN: Readonly<Record<string, (text: string) => string>> = {
   'docs/architecture.md': withPicture,
   'docs/api.md': withEndpoints,
   [program.settingsSchema]: settingsSchema,
-  'src/serve/client/client.d.ts': withAnswerTypes,
 };

@@ -1,6 +1,6 @@
 /**
  * Tests the declarations of the client. They agree with the client's source, and a TypeScript program that uses them
- * compiles and runs. Their types of answers are generated (test/support/answerTypes.ts).
+ * compiles and runs.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -8,15 +8,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { siteAssets } from '../../../src/site/assets.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
 import { ROOT } from '../../support/cli.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
 
 it('client.d.ts declares what mirrorClient.ts exports', () => {
-  const [source, declared] = ['mirrorClient.ts', 'client.d.ts'].map((name) =>
-    readFileSync(join(ROOT, 'src/serve/client', name), 'utf8'),
-  ) as [string, string];
+  const source = readFileSync(join(ROOT, 'src/serve/client/mirrorClient.ts'), 'utf8');
+  const declared = String(new Map(siteAssets()).get('client.d.ts'));
   const { outputText, diagnostics } = ts.transpileDeclaration(source, {
     reportDiagnostics: true,
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true },
