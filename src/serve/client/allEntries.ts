@@ -1,4 +1,5 @@
 /** Reads a complete list, window by window. */
+import type { ErrorStatus } from '../http/errorBodies.ts';
 import type { MirrorManifest, Page, WindowQuery } from './client.d.ts';
 
 /** Number of windows to read concurrently. Hosts would answer further requests only one after another. */
@@ -6,12 +7,12 @@ const WINDOWS_AT_ONCE = 8;
 
 /**
  * Yields all entries of a list, in the list's order. `list` fetches a window, and `readManifest` the current manifest.
- * If the windows are not all of one build, throws the error that `changed` returns. Also throws the errors of `list`.
+ * If the windows are not all of one build, throws an error that `failed` makes. Also throws the errors of `list`.
  */
 export async function* allEntries<Entry>(
   list: (window: WindowQuery) => Promise<Page<Entry>>,
   readManifest: () => Promise<MirrorManifest>,
-  changed: (message: string) => Error,
+  failed: (status: ErrorStatus, message: string) => Error,
   signal?: AbortSignal,
 ): AsyncGenerator<Entry, void, undefined> {
   // Returns a text that identifies the build, and the largest limit. Builds with the same text have equal lists.
@@ -31,7 +32,7 @@ export async function* allEntries<Entry>(
       known ??= now;
       total = facts.total;
       if (!isSame || now !== known || results.length !== Math.min(limit, total - begin))
-        throw changed('the mirror changed while the list was read; read it again');
+        throw failed(503, 'the mirror changed while the list was read; read it again');
       yield* results;
     }
     offset += count * limit;

@@ -3,17 +3,16 @@ import type { Point } from '../../lists/changes.ts';
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
 import { parseAddress } from '../../pages/optionalEndpoints.ts';
+import type { ErrorStatus } from '../http/errorBodies.ts';
 import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client.d.ts';
 
-/**
- * Mirror that is followed. `manifest` and `file` may reject with a MissingFileError while the host replaces files.
- */
-export interface FollowedMirror {
+/** Mirror that is followed. Its functions may reject with a MissingFileError while the host replaces files. */
+interface FollowedMirror {
   manifest(): Promise<MirrorManifest>;
   /** Reads a file. A client with keys rejects a file whose SHA-256 is not `sha256`. */
   file(path: string, sha256: string): Promise<string | undefined>;
-  /** Makes the error to throw if the mirror cannot tell what changed, from the parts of an API error. */
-  failure(status: number, reason: string, message: string): Error;
+  /** Makes the error to throw if the mirror cannot tell what changed. */
+  failed(status: ErrorStatus, message: string): Error;
 }
 
 const INTERVAL_MS = 30_000;
@@ -24,7 +23,7 @@ const ATTEMPTS = 4;
 type Listed = Point & { readonly sha256: string };
 
 /**
- * Yields changes (`Mirror.changes`). Rejects with a `failure`, a MissingFileError, or the errors of `mirror`. Throws a
+ * Yields changes (`Mirror.changes`). Rejects with an error of `failed`, a MissingFileError, or the errors of `mirror`. Throws a
  * TypeError for a malformed query.
  */
 export function followChanges(query: ChangesQuery, mirror: FollowedMirror): AsyncGenerator<Change, void, undefined> {
@@ -51,8 +50,7 @@ async function* changesAfter(
     try {
       const manifest = await mirror.manifest();
       const { changes } = manifest;
-      if (changes === undefined)
-        throw mirror.failure(501, 'Not Implemented', 'this mirror has no changes, because an older version of the program made it');
+      if (changes === undefined) throw mirror.failed(501, 'this mirror has no changes, because an older version of the program made it');
       if (changes.sha256 !== last) {
         const blocks = await indexOf(changes.sha256, mirror);
         const from = forkOf(known, blocks, mirror);
@@ -113,8 +111,8 @@ async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror
 }
 
 /**
- * Returns the index in `blocks` of the first block above the newest known block. Throws a `failure` if the caller's
- * blocks are not in the list.
+ * Returns the index in `blocks` of the first block above the newest known block. Throws an error of `failed` if
+ * the caller's blocks are not in the list.
  */
 function forkOf(known: readonly Point[], blocks: readonly Listed[], mirror: FollowedMirror): number {
   const newest = blocks.at(-1);
@@ -127,24 +125,22 @@ function forkOf(known: readonly Point[], blocks: readonly Listed[], mirror: Foll
   }
   // A mirror that lags behind the caller may get these blocks later, so this is not an error.
   if (known.every(({ height }) => height > newest.height)) return blocks.length;
-  throw mirror.failure(
+  throw mirror.failed(
     404,
-    'Not Found',
     `no block of since is among the newest ${blocks.length} blocks of the mirror, ${blocks[0]?.height} to ${newest.height}. Read all that you follow again, and begin without since`,
   );
 }
 
-/** Waits. Rejects with the signal's reason if it aborts. */
+/** Waits for some time, or until `signal` aborts. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
+  return new Promise((resolve) => {
+    const end = () => {
       clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
+      signal?.removeEventListener('abort', end);
       resolve();
-    }, ms);
-    signal?.addEventListener('abort', stop, { once: true });
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted) end();
   });
 }

@@ -4,6 +4,7 @@
  * Accepts only complete files of a mirror. For a missing file, a host may answer with a web page, a redirect or a part
  * of the file. None of these answers may be taken for an empty list.
  */
+import { messageOf } from '../../errors.ts';
 import { MOST_INFLATED } from '../../format/root.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
 import { MANIFEST_PATH } from '../../pages/filePaths.ts';
@@ -34,12 +35,7 @@ const TIMEOUT_MS = 60_000;
 /** Longest time of a timer in JavaScript. A longer one would end at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** File whose content is in memory. */
-export interface ReadFile extends OpenFile {
-  readonly content: string;
-}
-
-export interface MirrorFiles extends Files<ReadFile> {
+export interface MirrorFiles extends Files<OpenFile> {
   /**
    * Returns the text of any JSON file of the mirror, by its path. Undefined if the host does not have the file.
    * `sha256` is the digest of the file, which the signed manifest proves. A client with keys reads only the manifest,
@@ -78,11 +74,8 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       return await unlessAborted(answer(), stop.signal);
     } catch (error) {
       if (error instanceof UnreadableError || signal?.aborted) throw error;
-      const why = error instanceof Error ? error.message : String(error);
-      throw new UnreadableError(
-        `${href} cannot be read (${why}). Check the connection, and that the host allows this page to read it (CORS)`,
-        { cause: error },
-      );
+      const advice = 'Check the connection, and that the host allows this page to read it (CORS)';
+      throw new UnreadableError(`${href} cannot be read (${messageOf(error)}). ${advice}`, { cause: error });
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', forward);
@@ -111,7 +104,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
   return {
     open: async (path) => {
       const content = await (path === MANIFEST_PATH ? manifest() : checked(path, isComplete));
-      return content === undefined ? undefined : { content, text: async () => content };
+      return content === undefined ? undefined : { text: async () => content };
     },
     file: (path) => checked(path, (value) => value !== undefined),
     read: (path, offset, length, size) => {
@@ -137,12 +130,12 @@ async function textIn(path: string, response: Response): Promise<string> {
 }
 
 /** Waits for `work`. Rejects with the signal's reason if `signal` aborts first. */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+    const stop = () => reject(signal?.reason);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop));
   });
 }
 

@@ -5,11 +5,12 @@
  * `client.d.ts` has the types of answers and queries, and documents the classes and functions of this file
  * (test/exhaustive/serve/clientTypes.test.ts).
  */
-import { MissingFileError } from '../../pages/fileAccess.ts';
+import { messageOf } from '../../errors.ts';
+import { MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
 import { isApiFile } from '../../pages/fileKinds.ts';
 import { MirrorReader } from '../../pages/mirrorReader.ts';
 import type { AnswerFromLists } from '../../pages/optionalEndpoints.ts';
-import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errorBodies.ts';
+import { type ErrorStatus, errorBody, notFound, REASONS, RETRY_LATER, refusalBody } from '../http/errorBodies.ts';
 import type {
   ActivityPage,
   ActivityQuery,
@@ -37,7 +38,7 @@ import type {
   RuneName,
   WindowQuery,
 } from './client.d.ts';
-import { filesAt, type MirrorFiles, type ReadFile, UnreadableError, unlessAborted } from './clientFiles.ts';
+import { filesAt, type MirrorFiles, UnreadableError, unlessAborted } from './clientFiles.ts';
 import { later } from './later.ts';
 import type { Proofs } from './proofs.ts';
 
@@ -54,6 +55,10 @@ export class MirrorError extends Error {
   }
 }
 
+/** Returns the error for a failure with a status of the API. */
+const failed = (status: ErrorStatus, message: string, cause?: unknown): MirrorError =>
+  new MirrorError(status, REASONS[status], message, { cause });
+
 /** Loads lists.js only when a request needs it, because most programs never send such a request. */
 const fromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) =>
   (await later.lists()).answerFromLists(request, dialect, archive, readTransaction);
@@ -64,22 +69,18 @@ const fromLists: AnswerFromLists = async (request, dialect, archive, readTransac
  */
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
   let proofs: Proofs | undefined;
-  const load = async () => {
-    const bundle = await later.proofs();
-    proofs ??= new bundle.Proofs(options);
-    return proofs;
-  };
   return (files) => {
     let proven: MirrorFiles | undefined;
-    const over = async () => {
-      const loaded = await load();
-      proven ??= loaded.over(files);
+    const load = async () => {
+      const bundle = await later.proofs();
+      proofs ??= new bundle.Proofs(options);
+      proven ??= proofs.over(files);
       return proven;
     };
     return {
-      open: async (path) => (await over()).open(path),
-      file: async (path, sha256) => (await over()).file(path, sha256),
-      read: async (path, offset, length, size) => (await over()).read(path, offset, length, size),
+      open: async (path) => (await load()).open(path),
+      file: async (path, sha256) => (await load()).file(path, sha256),
+      read: async (path, offset, length, size) => (await load()).read(path, offset, length, size),
       inflate: files.inflate,
     };
   };
@@ -117,7 +118,7 @@ export async function classify(
 
 export class Mirror {
   readonly #filesFor: (signal?: AbortSignal) => MirrorFiles;
-  readonly #reader: MirrorReader<ReadFile>;
+  readonly #reader: MirrorReader<OpenFile>;
 
   constructor(base: string | URL, options: MirrorOptions = {}) {
     const { fetch = globalThis.fetch, freshMs = FRESH_MS, timeoutMs } = options;
@@ -160,34 +161,32 @@ export class Mirror {
   async output(output: string, { height, signal }: Cancellable & { readonly height?: number | undefined } = {}): Promise<OutputAnswer> {
     // Electrum servers give unconfirmed outputs the height 0 or -1, and a mirror knows nothing about these outputs.
     if (height !== undefined && !(Number.isSafeInteger(height) && height > 0))
-      throw new MirrorError(400, 'Bad Request', `${height} is not the height of an output's block`);
+      throw failed(400, `${height} is not the height of an output's block`);
     const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output)}`, signal);
     if (height === undefined || height <= answer.block_height) return answer;
-    const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;
-    throw new MirrorError(503, 'Service Unavailable', message);
+    throw failed(503, `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`);
   }
 
   async classify(outputs: readonly OutputToClassify[], { signal }: Cancellable = {}): Promise<ClassifiedOutput[]> {
     if (outputs.length > MOST_OUTPUTS) throw new TypeError(`classify takes up to ${MOST_OUTPUTS} outputs, but got ${outputs.length}`);
-    const answer = await this.#classes(outputs, signal).catch((error: unknown) => {
-      if (signal?.aborted) throw error;
-      return error instanceof Error ? error.message : String(error);
+    const classes = await this.#classes(outputs, signal).catch((error: unknown) => {
+      if (signal?.aborted) throw signal.reason;
+      return messageOf(error);
     });
-    return outputs.map(({ outpoint }, i) => {
-      const unknown = { kind: 'unknown', reason: typeof answer === 'string' ? answer : 'the mirror did not answer' } as const;
-      return { outpoint, ...((typeof answer === 'string' ? undefined : answer[i]) ?? unknown) };
-    });
+    const unknown = { kind: 'unknown', reason: typeof classes === 'string' ? classes : 'the mirror did not answer' } as const;
+    return outputs.map(({ outpoint }, i) => ({ outpoint, ...((typeof classes === 'string' ? undefined : classes[i]) ?? unknown) }));
   }
 
-  /** Returns the classes of outputs, or the reason why the mirror cannot classify outputs. Rejects like `activity`. */
+  /** Returns the classes of outputs, or the reason why the mirror cannot classify outputs. */
   async #classes(outputs: readonly OutputToClassify[], signal: AbortSignal | undefined): Promise<readonly OutputClass[] | string> {
     signal?.throwIfAborted();
     const { classifyOutputs, groupedReads } = await later.lists();
-    const files = groupedReads(this.#filesFor(signal));
-    const classes = this.#reader.withLists('outputs', files, (archive, readTransaction) =>
-      classifyOutputs(outputs, archive, readTransaction),
+    return unlessAborted(
+      this.#reader.withLists('outputs', groupedReads(this.#filesFor(signal)), (archive, readTransaction) =>
+        classifyOutputs(outputs, archive, readTransaction),
+      ),
+      signal,
     );
-    return this.#orMirrorError(classes, signal);
   }
 
   async *all<Entry>(
@@ -195,12 +194,7 @@ export class Mirror {
     { signal }: Cancellable = {},
   ): AsyncGenerator<Entry, void, undefined> {
     const { allEntries } = await this.#orMirrorError(later.lists(), signal);
-    yield* allEntries(
-      list,
-      () => this.manifest(),
-      (message) => new MirrorError(503, 'Service Unavailable', message),
-      signal,
-    );
+    yield* allEntries(list, () => this.manifest(), failed, signal);
   }
 
   async outputs(address: string, window?: WindowQuery): Promise<OutputPage> {
@@ -231,10 +225,10 @@ export class Mirror {
 
   /** Returns the parsed body of a 200. Rejects with a MirrorError for any other answer. */
   async #fetch<Answer>(target: string, signal: AbortSignal | undefined): Promise<Answer> {
-    const { status, body, cause } = await this.#answer(target, signal);
+    const { status, body } = await this.#orMirrorError(this.#answer(target, signal), signal);
     if (status === 200) return parseExactly(body);
     const { error, message = error } = JSON.parse(body) as { error: string; message?: string };
-    throw new MirrorError(status, error, cause === undefined ? message : `${message} (${cause.message})`, cause && { cause });
+    throw new MirrorError(status, error, message);
   }
 
   async pending(query: PendingQuery): Promise<PendingAnswer> {
@@ -246,12 +240,8 @@ export class Mirror {
     const { signal } = query;
     const { followChanges } = await this.#orMirrorError(later.lists(), signal);
     const files = this.#filesFor(signal);
-    const mirror = {
-      manifest: async () => JSON.parse(await this.#orMirrorError(this.#reader.manifest(true), signal)) as MirrorManifest,
-      file: (path: string, sha256: string) => this.#orMirrorError(files.file(path, sha256), signal),
-      failure: (status: number, error: string, message: string) => new MirrorError(status, error, message),
-    };
-    yield* this.#steps(followChanges(query, mirror), signal);
+    const manifest = async () => JSON.parse(await this.#reader.manifest(true)) as MirrorManifest;
+    yield* this.#steps(followChanges(query, { manifest, file: files.file, failed }), signal);
   }
 
   async *runes({ signal }: Cancellable = {}): AsyncGenerator<RuneName, void, undefined> {
@@ -260,7 +250,7 @@ export class Mirror {
     const opening = this.#reader.withLists('etchings', this.#filesFor(signal), openRuneNames);
     const parts = async function* () {
       const opened = await opening;
-      if (typeof opened === 'string') throw new MirrorError(501, 'Not Implemented', opened);
+      if (typeof opened === 'string') throw failed(501, opened);
       yield* opened();
     };
     for await (const part of this.#steps(parts(), signal)) yield* part;
@@ -268,40 +258,30 @@ export class Mirror {
 
   /** Yields what `steps` yields. Its errors become MirrorErrors. */
   async *#steps<T>(steps: AsyncGenerator<T, void, undefined>, signal: AbortSignal | undefined): AsyncGenerator<T, void, undefined> {
-    try {
-      for (;;) {
-        const { done, value } = await this.#orMirrorError(steps.next(), signal);
-        if (done) return;
-        yield value;
-      }
-    } catch (error) {
-      throw unlessMissing(error);
+    for (;;) {
+      const { done, value } = await this.#orMirrorError(steps.next(), signal);
+      if (done) return;
+      yield value;
     }
   }
 
   async get(target: string, signal?: AbortSignal): Promise<{ status: number; body: string }> {
-    const { status, body } = await this.#answer(target, signal);
-    return { status, body };
+    const answer = this.#answer(target, signal).catch((error: unknown) => {
+      if (error instanceof MissingFileError) return errorBody(503, RETRY_LATER);
+      throw error;
+    });
+    return this.#orMirrorError(answer, signal);
   }
 
   async manifest(): Promise<MirrorManifest> {
     return JSON.parse(await this.#orMirrorError(this.#reader.manifest(), undefined)) as MirrorManifest;
   }
 
-  async #answer(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string; cause?: Error }> {
-    try {
-      return await this.#orMirrorError(this.#read(target, signal), signal);
-    } catch (error) {
-      if (error instanceof MissingFileError) return { ...errorBody(503, RETRY_LATER), cause: error };
-      throw error;
-    }
-  }
-
-  async #read(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string }> {
+  async #answer(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string }> {
     signal?.throwIfAborted();
     const files = this.#filesFor(signal);
     const answer = await this.#reader.answer(target, files);
-    if (answer.kind === 'page') return { status: 200, body: answer.page.content };
+    if (answer.kind === 'page') return { status: 200, body: await answer.page.text() };
     if (answer.kind === 'window') return { status: 200, body: answer.body };
     if (answer.kind === 'refusal') return refusalBody(answer);
     const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
@@ -312,21 +292,15 @@ export class Mirror {
   /** Waits for `work`, unless `signal` aborts first. Converts errors of reading files to a MirrorError. */
   async #orMirrorError<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
-      return await (signal === undefined ? work : unlessAborted(work, signal));
+      return await unlessAborted(work, signal);
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      if (error instanceof MissingFileError || error instanceof MirrorError || !(error instanceof Error)) throw error;
-      const { message, cause } = error instanceof UnreadableError ? error : { message: error.message, cause: error };
-      throw new MirrorError(503, 'Service Unavailable', message, { cause });
+      if (error instanceof MirrorError || !(error instanceof Error)) throw error;
+      if (error instanceof MissingFileError) throw failed(503, `${RETRY_LATER} (${error.message})`, error);
+      throw failed(503, error.message, error instanceof UnreadableError ? error.cause : error);
     }
   }
 }
-
-/** Converts a MissingFileError to a MirrorError. Returns any other error unchanged. */
-const unlessMissing = (error: unknown): unknown =>
-  error instanceof MissingFileError
-    ? new MirrorError(503, 'Service Unavailable', `${RETRY_LATER} (${error.message})`, { cause: error })
-    : error;
 
 /** Returns the base URL of the mirror's files, with a trailing slash. */
 function folderOf(base: string | URL): URL {

@@ -6,7 +6,9 @@
  * Fails closed: if anything that a transaction depends on cannot be read, its result is `unknown`.
  */
 import { inParallel } from '../../atOnce.ts';
+import { messageOf } from '../../errors.ts';
 import { sha256 } from '../../format/sha256.ts';
+import { groupBy } from '../../groupBy.ts';
 import { exceeds, PENDING_LIMITS, type PendingLimits } from '../../limits.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import { parseHexId } from '../../pages/parseIds.ts';
@@ -19,13 +21,9 @@ import { blockOf, knownId, type RuneId, runeId, runeIdText } from '../../runes/r
 import { allocate, inOrder, type Outcome, readTransaction, txidOf, type Unconfirmed } from '../../runes/unconfirmed.ts';
 import type { Ledger, Mintable, RuneOutput } from '../../runes/unspentLedger.ts';
 import type {
-  ActivityPage,
-  Cancellable,
   ClassifiedOutput,
   ConfirmedOutput,
-  Etching,
-  MirrorManifest,
-  MirrorQuery,
+  Mirror,
   OutputToClassify,
   PendingAmount,
   PendingAnswer,
@@ -33,15 +31,9 @@ import type {
   PendingRune,
   PendingTransaction,
   RawTransaction,
-  Rune,
 } from './client.d.ts';
 
-export interface MirrorReads {
-  manifest(): Promise<MirrorManifest>;
-  classify(outputs: readonly OutputToClassify[], options: Cancellable): Promise<ClassifiedOutput[]>;
-  etching(rune: string, signal?: AbortSignal): Promise<Etching | undefined>;
-  activity(query: MirrorQuery): Promise<ActivityPage>;
-}
+export type MirrorReads = Pick<Mirror, 'manifest' | 'classify' | 'etching' | 'activity'>;
 
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
@@ -59,7 +51,7 @@ export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, lim
   try {
     const { tip } = await mirror.manifest();
     if (tip === undefined) throw new TypeError('the mirror is too old: its manifest does not name its highest block');
-    const state = new MirrorState(mirror, NETWORKS[network], tip, limits, signal);
+    const state = new MirrorState(mirror, NETWORKS[network], tip.height + 1, limits, signal);
     const ordered = inOrder(given);
     await state.load(ordered, given);
     signal?.throwIfAborted();
@@ -76,8 +68,6 @@ export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, lim
  */
 const smallFirst = <One extends Unconfirmed>(transactions: readonly One[]): One[] =>
   [...transactions].sort((a, b) => a.inputs.length - b.inputs.length);
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const HEX = /^(?:[0-9a-f]{2})+$/i;
 
@@ -105,7 +95,7 @@ function readGiven(transactions: readonly RawTransaction[], limits: PendingLimit
     try {
       read = readTransaction(bytes, hash256);
     } catch (error) {
-      throw new TypeError(`transactions[${i}].hex is not a transaction: ${reasonOf(error)}`);
+      throw new TypeError(`transactions[${i}].hex is not a transaction: ${messageOf(error)}`);
     }
     all.set(read.txid, { ...read, spends: read.inputs.map((_, input) => spends[input] ?? {}) });
     if (exceeds(limits, 'transactions', all.size)) throw new TypeError(`there are more than ${limits.transactions} transactions`);
@@ -113,19 +103,19 @@ function readGiven(transactions: readonly RawTransaction[], limits: PendingLimit
   return all;
 }
 
-type Tip = NonNullable<MirrorManifest['tip']>;
-
-/** Rune of the mirror, and its number of decimals. */
+/** Rune of the mirror or of an unconfirmed etching, and its number of decimals. */
 interface KnownRune {
-  readonly rune: Rune;
+  readonly rune: PendingRune;
   readonly divisibility: number;
 }
 
-/** Runes of an output: amounts in smallest units, by rune id. */
+/** Runes of an output: amounts in smallest units, by rune id, ascending. */
 interface Held {
   readonly address: string | undefined;
   readonly runes: ReadonlyMap<RuneId, bigint>;
 }
+
+const ascending = (runes: Iterable<[RuneId, bigint]>): Held['runes'] => new Map([...runes].sort(([a], [b]) => a - b));
 
 /** A taproot script: used for an output whose script is not given. */
 const TAPROOT = Uint8Array.from({ length: 34 }, (_, i) => [0x51, 32][i] ?? 0);
@@ -135,11 +125,8 @@ const TAPROOT = Uint8Array.from({ length: 34 }, (_, i) => [0x51, 32][i] ?? 0);
  */
 class MirrorState implements Ledger {
   readonly runes = 0;
-  readonly held = new Map<string, Held>();
+  readonly held = new Map<string, Held & { readonly script: Uint8Array }>();
   readonly known = new Map<RuneId, KnownRune>();
-  /** Height of the next block. */
-  readonly height: number;
-  readonly #scripts = new Map<string, Uint8Array>();
   readonly #mintable = new Map<RuneId, Mintable>();
   readonly #taken = new Set<bigint>();
   /** Spent outputs that are in blocks, as the query describes them. */
@@ -149,9 +136,6 @@ class MirrorState implements Ledger {
    * mirror: an output, a rune, whether a rune with a name exists, or whether a transaction is confirmed.
    */
   readonly #needs = new Map<string, Set<string>>();
-  readonly #loads = new Map<string, () => Promise<unknown>>();
-  /** Outputs to load, by the names of their parts. */
-  readonly #outputs = new Map<string, OutputToClassify>();
   /** Reasons why parts could not be loaded, by the names of the parts. */
   readonly #failed = new Map<string, string>();
   #spentRunes = 0;
@@ -159,80 +143,70 @@ class MirrorState implements Ledger {
   constructor(
     readonly mirror: MirrorReads,
     readonly network: Network,
-    readonly tip: Tip,
+    /** Height of the next block. */
+    readonly height: number,
     readonly limits: PendingLimits,
     readonly signal: AbortSignal | undefined,
-  ) {
-    this.height = tip.height + 1;
-  }
+  ) {}
 
   /**
    * Loads all parts that the transactions need. If a part cannot be loaded, the results that need it become `unknown`.
    */
   async load(ordered: readonly Given[], given: ReadonlyMap<string, Given>): Promise<void> {
+    const { mirror, limits, signal } = this;
+    const outputs = new Map<string, OutputToClassify>();
+    const loads = new Map<string, () => Promise<void>>();
     for (const { txid, inputs, spends, message } of smallFirst(ordered)) {
+      const needs = new Set<string>();
+      this.#needs.set(txid, needs);
       for (const [i, outpoint] of inputs.entries()) {
-        const why = given.has(txidOf(outpoint)) ? undefined : this.#needOutput(txid, outpoint, spends[i] ?? {});
-        if (why !== undefined) this.#failed.set(this.#need(txid, why), why);
+        if (given.has(txidOf(outpoint))) continue;
+        // Some wallets write an empty script where they do not know it.
+        const { height, blockHash, script: hex = '' } = spends[i] ?? {};
+        const script = hex === '' ? TAPROOT : bytesOf(hex);
+        const part = [outpoint, height, blockHash, hex].join(' ');
+        needs.add(part);
+        if (height === undefined) this.#failed.set(part, `the height of ${outpoint} is missing, and its transaction is not among these`);
+        else if (script === undefined) this.#failed.set(part, `the script of ${outpoint} is not hex`);
+        else {
+          this.#confirmed.set(outpoint, { script, height });
+          outputs.set(part, { outpoint, height, blockHash });
+        }
       }
+      const need = (part: string, load: () => Promise<void>) => {
+        needs.add(part);
+        loads.set(part, load);
+      };
       const mint = message?.mint === undefined ? -1 : knownId(message.mint);
-      if (mint >= 0 && blockOf(mint) < this.height) this.#need(txid, `rune ${mint}`, () => this.#loadRune(mint));
+      if (mint >= 0 && blockOf(mint) < this.height) need(`rune ${mint}`, () => this.#loadRune(mint));
       const name = message?.kind === 'cenotaph' ? message.etching : message?.etching?.rune;
-      if (name !== undefined) this.#need(txid, `name ${name}`, () => this.#loadName(name));
+      if (name !== undefined) need(`name ${name}`, () => this.#loadName(name));
+      needs.add(txid);
     }
-    await this.#run();
+    for (const [i, part] of [...outputs.keys(), ...loads.keys()].entries()) {
+      if (!exceeds(limits, 'lookUps', i + 1)) continue;
+      this.#failed.set(part, `the transactions need more than ${limits.lookUps} look-ups in the mirror`);
+      outputs.delete(part);
+      loads.delete(part);
+    }
+    const [classes] = await Promise.all([
+      outputs.size === 0 ? [] : mirror.classify([...outputs.values()], { signal }),
+      inParallel(loads, limits.requestsAtOnce, ([part, load]) => this.#try(part, load)),
+    ]);
+    const parts = [...outputs.keys()];
+    for (const [i, one] of classes.entries()) await this.#try(parts[i] ?? '', () => this.#hold(one));
     // This check comes last: while the inputs are read, the mirror may get a block with one of these transactions. An
     // earlier check would miss this block.
-    for (const { txid } of ordered) this.#need(txid, txid, () => this.#checkUnconfirmed(txid));
-    await this.#run();
+    await inParallel(ordered, limits.requestsAtOnce, ({ txid }) => this.#try(txid, () => this.#checkUnconfirmed(txid)));
   }
 
-  /** Notes that a transaction needs a part, and how to load the part. Returns the part's name. */
-  #need(txid: string, part: string, load?: () => Promise<unknown>): string {
-    const needs = this.#needs.get(txid) ?? new Set();
-    this.#needs.set(txid, needs.add(part));
-    if (load !== undefined && !this.#failed.has(part)) this.#loads.set(part, load);
-    return part;
-  }
-
-  /**
-   * Notes that a transaction needs an output of a block. Returns the reason if the output cannot be looked up.
-   */
-  #needOutput(txid: string, outpoint: string, given: ConfirmedOutput): string | undefined {
-    const { height, blockHash } = given;
-    // Some wallets write an empty script where they do not know it.
-    const script = given.script === undefined || given.script === '' ? TAPROOT : bytesOf(given.script);
-    if (height === undefined) return `the height of ${outpoint} is missing, and its transaction is not among these`;
-    if (script === undefined) return `the script of ${outpoint} is not hex`;
-    this.#confirmed.set(outpoint, { script, height });
-    this.#outputs.set(this.#need(txid, `${outpoint} ${height} ${blockHash}`), { outpoint, height, blockHash });
-    return undefined;
-  }
-
-  async #run(): Promise<void> {
-    const { limits, signal } = this;
-    let count = 0;
-    const isWithin = (part: string): boolean => {
-      count += 1;
-      if (!exceeds(limits, 'lookUps', count)) return true;
-      this.#failed.set(part, `the transactions need more than ${limits.lookUps} look-ups in the mirror`);
-      return false;
-    };
-    const outputs = [...this.#outputs].filter(([part]) => isWithin(part));
-    this.#outputs.clear();
-    const asked = outputs.map(([, output]) => output);
-    const load = inParallel(this.#loads, limits.requestsAtOnce, async ([part, load]) => {
-      signal?.throwIfAborted();
-      if (isWithin(part)) await load().catch((error: unknown) => this.#failed.set(part, reasonOf(error)));
-    });
-    const [classes] = await Promise.all([asked.length === 0 ? [] : this.mirror.classify(asked, { signal }), load]);
-    this.#loads.clear();
-    for (const [i, one] of classes.entries()) {
-      try {
-        this.#hold(one);
-      } catch (error) {
-        this.#failed.set(outputs[i]?.[0] ?? '', reasonOf(error));
-      }
+  /** Loads a part. If that fails, stores the reason. */
+  async #try(part: string, load: () => void | Promise<void>): Promise<void> {
+    this.signal?.throwIfAborted();
+    try {
+      await load();
+    } catch (error) {
+      this.#failed.set(part, messageOf(error));
     }
   }
 
@@ -253,8 +227,7 @@ class MirrorState implements Ledger {
       this.known.set(id, { rune, divisibility: /\.(.*)/.exec(balance)?.[1]?.length ?? 0 });
       return [id, unitsOf(balance)];
     });
-    this.#scripts.set(outpoint, script);
-    this.held.set(outpoint, { address, runes: new Map(units.sort(([a], [b]) => a - b)) });
+    this.held.set(outpoint, { address, runes: ascending(units), script });
   }
 
   async #loadRune(id: RuneId): Promise<void> {
@@ -287,10 +260,8 @@ class MirrorState implements Ledger {
   }
 
   output(bytes: Uint8Array, at: number): RuneOutput | undefined {
-    const outpoint = outpointText(bytes, at);
-    const held = this.held.get(outpoint);
-    const script = this.#scripts.get(outpoint) ?? new Uint8Array();
-    return held && { script, balances: [...held.runes].map(([rune, amount]) => ({ rune, amount })) };
+    const held = this.held.get(outpointText(bytes, at));
+    return held && { script: held.script, balances: [...held.runes].map(([rune, amount]) => ({ rune, amount })) };
   }
 
   rune(id: RuneId): Mintable | undefined {
@@ -337,34 +308,31 @@ function idOf(text: string): RuneId {
 
 /** Renders the results of transactions. `ordered` has parents before children. */
 function render(ordered: readonly Unconfirmed[], outcomes: readonly Outcome[], state: MirrorState): PendingTransaction[] {
-  const etched = new Map<RuneId, PendingRune>();
-  const decimals = new Map<RuneId, number>();
+  const runes = new Map(state.known);
   for (const [i, { txid, message }] of ordered.entries()) {
     if (message?.etching === undefined) continue;
-    const id = runeId(state.height, i + 1);
-    const name = message.kind === 'cenotaph' ? message.etching : message.etching.rune;
-    const spacers = message.kind === 'cenotaph' ? 0 : (message.etching.spacers ?? 0);
+    const { rune: name, spacers = 0 } = message.kind === 'cenotaph' ? { rune: message.etching } : message.etching;
     const names = name === undefined ? {} : { name: nameText(name), spaced_name: spacedName(nameText(name), spacers) };
-    etched.set(id, { etching: txid, ...names });
-    decimals.set(id, outcomes[i]?.etched?.row.divisibility ?? 0);
+    const divisibility = outcomes[i]?.etched?.row.divisibility ?? 0;
+    runes.set(runeId(state.height, i + 1), { rune: { etching: txid, ...names }, divisibility });
   }
-  const runeOf = (id: RuneId): PendingRune => etched.get(id) ?? state.known.get(id)?.rune ?? { id: runeIdText(id) };
+  const runeOf = (id: RuneId): PendingRune => runes.get(id)?.rune ?? { id: runeIdText(id) };
   const made = new Map<string, Held>();
   return outcomes.map(({ rows, possible, conflicts, unknown }, i) => {
     const { txid, inputs } = ordered[i] ?? { txid: '', inputs: [] };
-    const amountOf = (id: RuneId, units: bigint, output: string | undefined, address: string | null | undefined): PendingAmount => ({
+    const amountOf = (id: RuneId, units: bigint, output?: string, address?: string | null): PendingAmount => ({
       rune: runeOf(id),
-      amount: shiftDecimals(units, decimals.get(id) ?? state.known.get(id)?.divisibility ?? 0),
+      amount: shiftDecimals(units, runes.get(id)?.divisibility ?? 0),
       ...(output === undefined ? {} : { output }),
       ...(address === undefined || address === null ? {} : { address }),
       ...(possible.has(id) ? { possible: true } : {}),
     });
     const amountsOf = (outpoint: string, held: Held | undefined): PendingAmount[] =>
       [...(held?.runes ?? [])].map(([id, units]) => amountOf(id, units, outpoint, held?.address));
-    const outputs = receivedBy(rows);
-    for (const [vout, held] of outputs) made.set(`${txid}:${vout}`, held);
+    const outputs = receivedBy(rows).map(([vout, held]) => [`${txid}:${vout}`, held] as const);
+    for (const [outpoint, held] of outputs) made.set(outpoint, held);
     const isKnown = unknown.length === 0;
-    const coming = [...outputs].flatMap(([vout, held]) => amountsOf(`${txid}:${vout}`, held));
+    const coming = outputs.flatMap(([outpoint, held]) => amountsOf(outpoint, held));
     const going = isKnown ? inputs.flatMap((outpoint) => amountsOf(outpoint, made.get(outpoint) ?? state.held.get(outpoint))) : [];
     const burned = rows
       .filter(({ operation }) => operation === 'burn')
@@ -387,16 +355,14 @@ function render(ordered: readonly Unconfirmed[], outcomes: readonly Outcome[], s
   });
 }
 
-/** Returns the runes that outputs receive, sorted by vout, then by rune id. */
+/** Returns the runes that outputs receive, sorted by vout. */
 function receivedBy(rows: Outcome['rows']): [vout: number, held: Held][] {
-  const outputs = new Map<number, { address: string | undefined; runes: Map<RuneId, bigint> }>();
-  for (const { operation, rune_id, output, address, amount } of rows) {
-    if (operation !== 'receive' || output === null) continue;
-    const held = outputs.get(output) ?? { address: address ?? undefined, runes: new Map<RuneId, bigint>() };
-    outputs.set(output, held);
-    held.runes.set(idOf(rune_id), (held.runes.get(idOf(rune_id)) ?? 0n) + (amount ?? 0n));
-  }
-  return [...outputs]
+  const received = rows.filter(({ operation, output }) => operation === 'receive' && output !== null);
+  return [...groupBy(received, ({ output }) => output ?? 0)]
     .sort(([a], [b]) => a - b)
-    .map(([vout, { address, runes }]) => [vout, { address, runes: new Map([...runes].sort(([a], [b]) => a - b)) }]);
+    .map(([vout, group]) => {
+      const runes = new Map<RuneId, bigint>();
+      for (const { rune_id, amount } of group) runes.set(idOf(rune_id), (runes.get(idOf(rune_id)) ?? 0n) + (amount ?? 0n));
+      return [vout, { address: group[0]?.address ?? undefined, runes: ascending(runes) }];
+    });
 }

@@ -40,25 +40,26 @@ export class Proofs {
   over(files: MirrorFiles): MirrorFiles {
     const read = verifiedRead((file, offset, length, size) => files.read(archivePath(file), offset, length, size), digest, this.#tails);
     const manifest = async (path: string): Promise<string | undefined> => {
-      const load = async () => (await files.open(path))?.content;
-      const text = await load();
-      try {
-        return text === undefined ? undefined : await this.#check(text);
-      } catch (error) {
-        if (!(error instanceof OldStateError)) throw error;
-      }
+      if (path !== MANIFEST_PATH)
+        throw new NoteError(`${path} is not covered by the signature of the mirror, so a client with keys does not read it`);
+      const load = async () => {
+        const file = await files.open(path);
+        return file && this.#check(await file.text());
+      };
       // Another client with the same memory may have seen a newer state after this client read the manifest. So this
       // client reads the manifest once more.
-      const newer = await load();
-      return newer === undefined ? undefined : this.#check(newer);
+      return load().catch((error: unknown) => {
+        if (error instanceof OldStateError) return load();
+        throw error;
+      });
     };
     return {
       open: async (path) => {
-        const content = await manifest(covered(path));
-        return content === undefined ? undefined : { content, text: async () => content };
+        const content = await manifest(path);
+        return content === undefined ? undefined : { text: async () => content };
       },
       file: async (path, sha256) => {
-        if (sha256 === undefined) return manifest(covered(path));
+        if (sha256 === undefined) return manifest(path);
         const text = await files.file(path);
         // A wrong digest may mean that the host is replacing the build. After a MissingFileError, the caller retries.
         if (text !== undefined && hexOf(await digest(utf8Of(text))) !== sha256)
@@ -121,12 +122,6 @@ export class Proofs {
     this.#newest = state;
     for (const { text } of signers) await this.#memory.set(text, state);
   }
-}
-
-/** Returns the path. Throws a NoteError for a file that the note does not cover. */
-function covered(path: string): string {
-  if (path === MANIFEST_PATH) return path;
-  throw new NoteError(`${path} is not covered by the signature of the mirror, so a client with keys does not read it`);
 }
 
 type Subtle = typeof globalThis.crypto.subtle;

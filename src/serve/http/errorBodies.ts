@@ -4,7 +4,8 @@ import type { Refusal } from '../../pages/respond.ts';
 /** Message of a 503. */
 export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
 
-const REASONS = {
+/** Reason phrases of the statuses. */
+export const REASONS = {
   400: 'Bad Request',
   404: 'Not Found',
   405: 'Method Not Allowed',
