@@ -1,16 +1,16 @@
 /** Runs the wallet's program in docs/client.md, unchanged, with two signed mirrors and an Esplora server. */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { MANIFEST } from '../support/archives.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
+import { exampleBelow } from '../support/clientHosts.ts';
 import { KEY, STRANGER, signedFiles } from '../support/lyingHost.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { grown, modelOf, outputsMade } from '../support/outputStates.ts';
-import { blockBelow } from '../support/pages.ts';
 import { memoryOf } from '../support/runeChains.ts';
 import { integersFor } from '../support/seed.ts';
 import { listening, startServer } from '../support/server.ts';
@@ -42,25 +42,15 @@ it('chooses inputs without runes, and says which outputs are unknown', async () 
   );
   const esplora = await listening(server);
   try {
-    const client = join(work, 'node_modules/rune-activity-mirror-client');
-    mkdirSync(client, { recursive: true });
-    for (const name of ['client.js', 'lists.js', 'proofs.js']) cpSync(join(work, 'one', name), join(client, name));
-    writeFileSync(join(client, 'package.json'), '{"type":"module","exports":"./client.js"}');
-    const program = blockBelow('docs/client.md', 'Choosing inputs', 'js');
-    const replaced = [
+    const example = exampleBelow('Choosing inputs', join(work, 'one'), [
       ['https://mirror.example.org', `${hosts[0]?.url}`],
       ['https://runes.example.com', `${hosts[1]?.url}`],
       ['tip - 100', 'tip - 20'],
       ['https://esplora.example.net', esplora.url],
       [/'PeterNeumann[^']*'/, `'${KEY.publicText}'`],
       [/'runes[.]example[^']*'/, `'${STRANGER.publicText}'`],
-    ] as const;
-    const text = replaced.reduce((old, [what, by]) => {
-      expect(old.split(what)).toHaveLength(2);
-      return old.replace(what, by);
-    }, program);
-    writeFileSync(join(work, 'choose.mjs'), text);
-    const run = (sats: number) => promisify(execFile)(process.execPath, ['choose.mjs', 'bcrt1qalice', String(sats)], { cwd: work });
+    ]);
+    const run = (sats: number) => promisify(execFile)(process.execPath, [example, 'bcrt1qalice', String(sats)]);
 
     const model = modelOf(chain.slice(0, tip + 1));
     const rows = new Set(memoryOf(chain).rows.map((row) => row.block_height));

@@ -1,12 +1,14 @@
-/** Hosts of files from which the client reads a mirror. */
-import { readFileSync } from 'node:fs';
+/** Hosts of files from which the client reads a mirror, and the programs of docs/client.md. */
+import { cpSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import handler from 'serve-handler';
-import { afterAll } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import type * as source from '../../src/serve/client/mirrorClient.ts';
+import { temporaryFolder, writeFiles } from './build.ts';
 import { ROOT } from './cli.ts';
+import { blockBelow } from './pages.ts';
 import { type Listening, listening, startServer } from './server.ts';
 
 const started: Listening[] = [];
@@ -43,3 +45,21 @@ export const HOSTS: Readonly<Record<string, (folder: string) => Promise<string>>
 
 /** Imports the client from a build. */
 export const clientIn = async (folder: string): Promise<typeof source> => import(pathToFileURL(join(folder, 'client.js')).href);
+
+/**
+ * Writes the program of docs/client.md below a heading into a new folder, beside the client of a build as its package.
+ * Replaces some of its texts, each of which it must have once. Returns the path of the program.
+ */
+export function exampleBelow(heading: string, build: string, replaced: readonly (readonly [text: string | RegExp, by: string])[]): string {
+  const [folder, installed] = [temporaryFolder(), 'node_modules/rune-activity-mirror-client'];
+  const program = replaced.reduce(
+    (text, [what, by]) => {
+      expect(text.split(what)).toHaveLength(2);
+      return text.replace(what, by);
+    },
+    blockBelow('docs/client.md', heading, 'js'),
+  );
+  writeFiles(folder, { 'example.mjs': program, [`${installed}/package.json`]: '{"type":"module","exports":"./client.js"}' });
+  for (const name of ['client.js', 'lists.js', 'pending.js', 'proofs.js']) cpSync(join(build, name), join(folder, installed, name));
+  return join(folder, 'example.mjs');
+}

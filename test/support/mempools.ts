@@ -218,7 +218,7 @@ export function remembering(mirror: MirrorReads): MirrorReads {
         );
       return Promise.all(outputs.map((output) => answers.get(keyOf(output)) as Promise<ClassifiedOutput>));
     },
-    etching: (rune) => once(rune, () => mirror.etching(rune)),
+    etching: (rune) => once(String(rune), () => mirror.etching(rune)),
     activity: (query) => once(JSON.stringify(query), () => mirror.activity(query)),
   };
 }

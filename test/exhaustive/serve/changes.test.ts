@@ -3,9 +3,8 @@
  * reorganisations, hosts that replace files, and signed mirrors.
  */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
@@ -16,17 +15,17 @@ import type { BlockPoint, Change, ChangesQuery } from '../../../src/serve/client
 import { MANIFEST } from '../../support/archives.ts';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../../support/build.ts';
 import { Mirror } from '../../support/bundledClient.ts';
+import { exampleBelow } from '../../support/clientHosts.ts';
 import type { FakeBlock } from '../../support/fakeNode.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { fetchOver, KEY, readFiles, signedFiles } from '../../support/lyingHost.ts';
 import { writeChain } from '../../support/nodeRows.ts';
 import { grown } from '../../support/outputStates.ts';
 import { check } from '../../support/outputs.ts';
-import { blockBelow } from '../../support/pages.ts';
 import { hex, ndjson, record } from '../../support/records.ts';
 import { memoryOf } from '../../support/runeChains.ts';
 import { integersFor } from '../../support/seed.ts';
-import { startServer } from '../../support/server.ts';
+import { listening, startServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
 const BASE = 'http://mirror.example';
@@ -368,29 +367,20 @@ const withEntries = (out: string, list: string): string =>
 
 it('the worker of docs/client.md posts changes, and posts them again if the webhook refused them', async () => {
   const { longer, one, two } = await twoBuilds();
-  const work = temporaryFolder();
-  const modules = join(work, 'node_modules/rune-activity-mirror-client');
-  mkdirSync(modules, { recursive: true });
-  for (const name of ['client.js', 'lists.js']) cpSync(join(one, name), join(modules, name));
-  writeFileSync(join(modules, 'package.json'), '{"type":"module","exports":"./client.js"}');
-  const program = blockBelow('docs/client.md', 'A webhook', 'js');
   const told = touchedBy(longer).slice(-3);
   const address = told.flatMap(({ addresses }) => addresses)[0] ?? '';
-  const text = program.replace(/'bc1pry0[^']*'/, `'${address}'`);
-  expect(text).not.toBe(program);
-  writeFileSync(join(work, 'worker.mjs'), text);
-  const worker = (await import(pathToFileURL(join(work, 'worker.mjs')).href)) as {
+  const worker = (await import(pathToFileURL(exampleBelow('A webhook', one, [[/'bc1pry0[^']*'/, `'${address}'`]])).href)) as {
     default: { scheduled(event: unknown, env: object): Promise<void> };
   };
 
   const posted: { readonly height: number; readonly removed: boolean; readonly matches: readonly string[] }[] = [];
   let isDown = true;
-  const hook = createServer(async (request, response) => {
+  const receiver = createServer(async (request, response) => {
     const body = await new Response(Readable.toWeb(request) as ReadableStream).text();
     if (!isDown) posted.push(JSON.parse(body));
     response.writeHead(isDown ? 500 : 204).end();
   });
-  await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve));
+  const hook = await listening(receiver);
   const stored = new Map<string, string>();
   const STATE = {
     get: async (key: string) => JSON.parse(stored.get(key) ?? 'null'),
@@ -399,8 +389,7 @@ it('the worker of docs/client.md posts changes, and posts them again if the webh
   const run = async (out: string) => {
     const host = await startServer(out);
     try {
-      const { port } = hook.address() as AddressInfo;
-      await worker.default.scheduled({}, { STATE, MIRROR: `http://127.0.0.1:${host.port}`, WEBHOOK: `http://127.0.0.1:${port}` });
+      await worker.default.scheduled({}, { STATE, MIRROR: host.url, WEBHOOK: hook.url });
     } finally {
       await host.close();
     }
@@ -420,6 +409,6 @@ it('the worker of docs/client.md posts changes, and posts them again if the webh
     );
     expect(posted.map(({ height, removed }) => [height, removed])).toEqual([[11, true], ...matching.map(({ height }) => [height, false])]);
   } finally {
-    hook.close();
+    await hook.close();
   }
 });
