@@ -13,7 +13,8 @@ import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { LAYOUTS, type Layout } from '../src/pages/mirrorOptions.ts';
-import { measureFullSize, type RunCommand } from './fullSize.ts';
+import { count, type Spread, spread } from './figures.ts';
+import { measureFullSize } from './fullSize.ts';
 import { FORMS, type Form, type Generated, generate, SHAPES } from './generate.ts';
 
 export const BENCH_COMMAND: Command = {
@@ -47,7 +48,7 @@ export const BENCH_COMMAND: Command = {
   exits: ['done', 'usage', 'buildFailed'],
 };
 
-/** Results of one run of a build. */
+/** Results of one run of a command. */
 interface Run {
   /** Seconds from the start of the process to its end. */
   readonly wall: number;
@@ -139,7 +140,7 @@ async function buildAll(
   };
   const build = async (step: Step) => {
     const args = ['--input', input, '--out', join(work, 'out'), '--cache', join(work, 'cache')];
-    const run = await runBuild([...args, '--layout', layout, '--memory-limit', memoryLimit, '--log', 'json']);
+    const run = await runCommand('build', [...args, '--layout', layout, '--memory-limit', memoryLimit]);
     const key = `${form}, ${step}`;
     results.builds.set(key, [...(results.builds.get(key) ?? []), run]);
   };
@@ -166,16 +167,11 @@ async function run(args: readonly string[]): Promise<{ stdout: string; wall: num
   return { stdout, wall: (performance.now() - start) / 1000 };
 }
 
-async function runBuild(args: readonly string[]): Promise<Run> {
-  const { stdout, wall } = await run([join(ROOT, 'scripts/run.cjs'), 'build', ...args]);
+/** Runs a command of the program. Returns the seconds it took, and the fields of its report. */
+async function runCommand(command: string, args: readonly string[]): Promise<Run> {
+  const { stdout, wall } = await run([join(ROOT, 'scripts/run.cjs'), command, ...args, '--log', 'json']);
   return { wall, fields: JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Run['fields'] };
 }
-
-const runCommand: RunCommand = async (command, args) => {
-  const { stdout, wall } = await run([join(ROOT, 'scripts/run.cjs'), command, ...args, '--log', 'json']);
-  const { peak_rss_mb: rss } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Pick<Run['fields'], 'peak_rss_mb'>;
-  return { wall, rss };
-};
 
 interface Floor {
   readonly seconds: number;
@@ -190,20 +186,6 @@ async function runFloor(from: string, to: string): Promise<Floor> {
   return JSON.parse(stdout) as Floor;
 }
 
-interface Spread {
-  readonly median: number;
-  readonly min: number;
-  readonly max: number;
-}
-
-function spread(values: readonly number[]): Spread {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  const median = ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
-  return { median, min: sorted[0] ?? 0, max: sorted.at(-1) ?? 0 };
-}
-
-const count = (n: number): string => Math.round(n).toLocaleString('en-US');
 const show = ({ median, min, max }: Spread, digits: number): string =>
   [median, min, max].map((n) => (digits === 0 ? count(n) : n.toFixed(digits))).join(' / ');
 

@@ -2,6 +2,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../src/cli/log.ts';
+import { count } from './figures.ts';
 import { type ManyOutputs, writeManyOutputs } from './manyOutputs.ts';
 
 /** Number of records of a block. A transaction has two. */
@@ -10,14 +11,23 @@ const CHAIN = { first: 840_000, transactions: RECORDS_PER_BLOCK / 2, runes: 200_
 /** Time between two readings of the size of the cache folder, in milliseconds. */
 const READING_MS = 5000;
 
-/** Runs a command of the program, and returns the seconds it took and the peak of its memory. */
-export type RunCommand = (command: 'build' | 'verify', args: readonly string[]) => Promise<{ readonly wall: number; readonly rss: number }>;
+/** Results of a command: the seconds it took, and its report. */
+interface Run {
+  readonly wall: number;
+  readonly fields: { readonly peak_rss_mb: number };
+}
 
 /**
  * Measures a first build in layout `archive`, a build with one block more, and the verification. Logs seconds, the peak
  * of the memory, and the sizes of input, output and of what the build wrote to its cache folder meanwhile.
  */
-export async function measureFullSize(records: number, memoryLimit: string, folder: string, run: RunCommand, log: Log): Promise<void> {
+export async function measureFullSize(
+  records: number,
+  memoryLimit: string,
+  folder: string,
+  run: (command: string, args: readonly string[]) => Promise<Run>,
+  log: Log,
+): Promise<void> {
   const [input, out, cache] = ['input', 'out', 'cache'].map((name) => join(folder, name)) as [string, string, string];
   const form: ManyOutputs = { ...CHAIN, last: CHAIN.first + Math.ceil(records / RECORDS_PER_BLOCK) - 1 };
   await writeManyOutputs(input, form);
@@ -27,7 +37,7 @@ export async function measureFullSize(records: number, memoryLimit: string, fold
     temporary = Math.max(temporary, megabytes(cache));
   }, READING_MS);
   const build = ['--input', input, '--out', out, '--cache', cache, '--layout', 'archive', '--memory-limit', memoryLimit];
-  const report = (name: string, { wall, rss }: Awaited<ReturnType<RunCommand>>) =>
+  const report = (name: string, { wall, fields: { peak_rss_mb: rss } }: Run) =>
     log.info('measured', `${name}: ${wall.toFixed(1)} s, peak RSS ${count(rss)} MB`, { name, wall, rss });
   try {
     report('first build', await run('build', build));
@@ -42,8 +52,6 @@ export async function measureFullSize(records: number, memoryLimit: string, fold
   report('new block', await run('build', build));
   report('verify', await run('verify', ['--dir', out, '--memory-limit', memoryLimit]));
 }
-
-const count = (n: number): string => Math.round(n).toLocaleString('en-US');
 
 /** Returns the size of all files below a folder. Files may vanish meanwhile. */
 function megabytes(folder: string): number {

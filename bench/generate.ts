@@ -5,7 +5,8 @@
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { withDuckDB } from './withDuckDB.ts';
 
 const FIRST_HEIGHT = 840_000;
 const RECORDS_PER_BLOCK = 3_500;
@@ -122,9 +123,7 @@ export async function generate(
 ): Promise<Generated> {
   for (const form of forms) mkdirSync(join(folder, form), { recursive: true });
   const database = join(folder, 'generate.duckdb');
-  const instance = await DuckDBInstance.create(database, { memory_limit: '2GB', temp_directory: join(folder, 'generate.tmp') });
-  const connection = await instance.connect();
-  try {
+  const write = async (connection: DuckDBConnection): Promise<Generated> => {
     const extra = records + perBlock * 2;
     await connection.run(
       `CREATE TABLE main AS SELECT * FROM (${recordsSql(extra, perBlock, '', shape)}) ORDER BY block_height, tx_index DESC, event_index DESC`,
@@ -133,7 +132,7 @@ export async function generate(
       WHERE block_height > (SELECT max(block_height) FROM main) - 6 ORDER BY block_height, tx_index DESC, event_index DESC`);
     // The tip is the last full block within `records`. The block above it is the newest block, which builds add later.
     const tip = FIRST_HEIGHT + Math.max(Math.round(records / perBlock), SINGLE_BLOCKS + 1) - 1;
-    const write = async (name: string, table: string, low: number, high: number) => {
+    const put = async (name: string, table: string, low: number, high: number) => {
       const rows = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
       const path = (form: Form) => `${join(folder, form, name)}.${form}`;
       if (forms.includes('parquet'))
@@ -145,21 +144,18 @@ export async function generate(
       return name;
     };
     const first = tip - SINGLE_BLOCKS + 1;
-    const oldest = await write('oldest', 'main', FIRST_HEIGHT, FIRST_HEIGHT);
-    const history = await write('history', 'main', FIRST_HEIGHT + 1, first - 1);
+    const oldest = await put('oldest', 'main', FIRST_HEIGHT, FIRST_HEIGHT);
+    const history = await put('history', 'main', FIRST_HEIGHT + 1, first - 1);
     const recent: string[] = [];
-    for (let height = first; height <= tip; height += 1) recent.push(await write(`block-${height}`, 'main', height, height));
-    const newest = await write(`block-${tip + 1}`, 'main', tip + 1, tip + 1);
+    for (let height = first; height <= tip; height += 1) recent.push(await put(`block-${height}`, 'main', height, height));
+    const newest = await put(`block-${tip + 1}`, 'main', tip + 1, tip + 1);
     const replaced: string[] = [];
-    for (let height = tip - 2; height <= tip; height += 1) replaced.push(await write(`fork-${height}`, 'fork', height, height));
+    for (let height = tip - 2; height <= tip; height += 1) replaced.push(await put(`fork-${height}`, 'fork', height, height));
     const reader = await connection.runAndReadAll(
       `SELECT count(*)::INTEGER, count(DISTINCT block_height)::INTEGER, count(DISTINCT tx_id)::INTEGER FROM main WHERE block_height <= ${tip}`,
     );
     const [made = 0, blocks = 0, transactions = 0] = (reader.getRows()[0] ?? []).map(Number);
     return { records: made, blocks, transactions, history, recent, newest, replaced, oldest };
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-    rmSync(database, { force: true });
-  }
+  };
+  return withDuckDB(folder, write, database).finally(() => rmSync(database, { force: true }));
 }

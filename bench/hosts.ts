@@ -10,6 +10,7 @@ import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT } from '../src/errors.ts';
 import { ROOT } from '../test/support/cli.ts';
+import { nginxSite } from '../test/support/nginxSite.ts';
 import { freePort } from '../test/support/ports.ts';
 import { type Database, startPostgres } from '../test/support/postgres.ts';
 import { checkAnswers } from './load/check.ts';
@@ -57,10 +58,10 @@ export async function benchHosts(flags: Flags, log: Log): Promise<void> {
   requirePrograms();
   const folder = mkdtempSync(join(tmpdir(), 'mirror-bench-'));
   process.env['MIRROR_TEST_FOLDER'] = folder;
-  const running: Running = { started: [], database: undefined };
+  const running: Running[] = [];
   // Ends processes and removes files, however this program exits.
   process.once('exit', () => {
-    for (const pid of [...running.started.map((one) => one.pid), ...(running.database ? [running.database.pid] : [])]) endNow(pid);
+    for (const { pid } of running) endNow(pid);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(EXIT.interrupted));
@@ -79,13 +80,13 @@ export async function benchHosts(flags: Flags, log: Log): Promise<void> {
     const measured: Measured[] = [];
     for (let round = 0; round < rounds; round += 1) {
       for (const mix of MIXES) {
-        for (const host of hosts) measured.push(await measure(host, mix, { targets: join(folder, mix), connections, seconds }));
+        for (const host of hosts) measured.push(await measure(host, mix, () => load(host.port, join(folder, mix), connections, seconds)));
       }
       log.info('round', `Round ${round + 1} of ${rounds} is done.`, { round: round + 1, rounds });
     }
     reportHosts(measured, PEER, log);
   } finally {
-    await end(running);
+    for (const one of running.splice(0).reverse()) await one.end();
   }
 }
 
@@ -96,16 +97,10 @@ function requirePrograms(): void {
   throw new CliError('the packages of bench/peers are not installed', EXIT.usage, ['Run npm ci --prefix bench/peers first.']);
 }
 
-/** Processes and servers that the benchmark stops at its end. */
+/** A process that the benchmark stops at its end. */
 interface Running {
-  readonly started: Started[];
-  database: Database | undefined;
-}
-
-async function end(running: Running): Promise<void> {
-  for (const one of running.started.splice(0)) await one.end();
-  await running.database?.close();
-  running.database = undefined;
+  readonly pid: number;
+  end(): Promise<void>;
 }
 
 /** Ends a process immediately. On SIGQUIT, PostgreSQL and the other hosts exit without waiting for clients. */
@@ -120,10 +115,10 @@ function endNow(pid: number): void {
 /** Name of the host with which all other hosts are compared. */
 const PEER = 'Fastify + PostgreSQL';
 
-async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: string, running: Running): Promise<Host[]> {
+async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: string, running: Running[]): Promise<Host[]> {
   const node = async (name: string, args: readonly string[], port: number) => {
     const started = new Started(name, process.execPath, args);
-    running.started.push(started);
+    running.push(started);
     await started.listening(port);
     return { name, port, isPeer: name === PEER, pids: () => [started.pid] };
   };
@@ -133,14 +128,15 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     return node(`npm start, ${layout}`, [join(ROOT, 'scripts/run.cjs'), ...args], port);
   };
   const database = await startDatabase();
-  running.database = database;
+  running.push({ pid: database.pid, end: database.close });
   await fill(database, data);
   const [port, withEtags] = [await freePort(), await freePort()];
   const service = await node(PEER, [SERVICE, database.url, String(port), String(withEtags)], port);
   const peer = { ...service, pids: () => [...service.pids(), database.pid] };
   const [files, archive] = [await npmStart('files'), await npmStart('archive')];
-  const nginx = await startNginx(data.builds.files, folder, files.port);
-  running.started.push(nginx.started);
+  const nginxPort = await freePort();
+  const nginx = await startNginx(join(folder, 'nginx'), nginxPort, nginxSite(data.builds.files, nginxPort, files.port));
+  running.push(nginx);
   return [
     peer,
     { ...peer, name: 'the same with ETags', port: withEtags },
@@ -148,7 +144,7 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     archive,
     // nginx asks `npm start` only for windows that are not pages, and for unknown ids. Only the mix `full` has such
     // requests.
-    { name: 'nginx', port: nginx.port, isPeer: false, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
+    { name: 'nginx', port: nginxPort, isPeer: false, pids: (mix) => [nginx.pid, ...(mix === 'full' ? files.pids() : [])] },
   ];
 }
 
@@ -164,16 +160,12 @@ async function startDatabase(): Promise<Database> {
   }
 }
 
-/** Loads a host with the requests of a mix for some seconds. Returns the measurements. */
-async function measure(
-  host: Host,
-  mix: Mix,
-  options: { readonly targets: string; readonly connections: number; readonly seconds: number },
-): Promise<Measured> {
+/** Measures a host while `run` loads it with the requests of a mix. */
+async function measure(host: Host, mix: Mix, run: () => ReturnType<typeof load>): Promise<Measured> {
   const pids = host.pids(mix);
   const read = () => ({ host: cpuSecondsOf(pids), own: ownCpuSeconds(), machine: machineCpuSeconds() });
   const before = read();
-  const loaded = await load({ ...options, port: host.port });
+  const loaded = await run();
   const after = read();
   const spent = (what: 'host' | 'own' | 'machine') => (after[what] ?? Number.NaN) - (before[what] ?? Number.NaN);
   const others = Math.max(0, spent('machine') - spent('host') - spent('own')) / loaded.seconds;

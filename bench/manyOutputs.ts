@@ -1,7 +1,7 @@
 /** Writes pulled files of any size, with runes, addresses and outputs in numbers like mainnet's. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { DuckDBInstance } from '@duckdb/node-api';
+import { withDuckDB } from './withDuckDB.ts';
 
 export interface ManyOutputs {
   /** Heights of the blocks, from `first` to `last`. */
@@ -25,12 +25,11 @@ const FILE_BLOCKS = 1000;
 export async function writeManyOutputs(folder: string, form: ManyOutputs, from = form.first): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const { first, last, transactions, runes, addresses } = form;
-  const instance = await DuckDBInstance.create(':memory:', { memory_limit: '2GB', temp_directory: join(folder, '.temporary') });
-  const connection = await instance.connect();
-  const copy = (sql: string, name: string) => connection.run(`COPY (${sql}) TO '${join(folder, name)}' (FORMAT parquet, COMPRESSION zstd)`);
   const id = (g: string) => `sha256('tx ' || (${g}))`;
   const address = (g: string) => `'bc1q' || substr(sha256('address ' || ((${g}) * 7919::BIGINT % ${addresses})), 1, 38)`;
-  try {
+  await withDuckDB(folder, async (connection) => {
+    const copy = (sql: string, name: string) =>
+      connection.run(`COPY (${sql}) TO '${join(folder, name)}' (FORMAT parquet, COMPRESSION zstd)`);
     if (from === first) {
       const terms = ['height_start', 'height_end', 'offset_start', 'offset_end'].map((one) => `NULL::VARCHAR AS terms_${one}`).join(', ');
       await copy(
@@ -63,8 +62,5 @@ export async function writeManyOutputs(folder: string, form: ManyOutputs, from =
       const rows = `${low === first ? `${etched} UNION ALL BY NAME ` : ''}${took} UNION ALL BY NAME ${made}`;
       await copy(`FROM (${rows}) ORDER BY block_height, tx_index, event_index`, `ledger-${low}.parquet`);
     }
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-  }
+  });
 }

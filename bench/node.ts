@@ -12,8 +12,9 @@ import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { STATE_FOLDER } from '../src/pull/pulledFiles.ts';
 import { filesBelow } from '../test/support/build.ts';
-import { endOf, ROOT, runProcess, start } from '../test/support/cli.ts';
+import { endOf, ROOT, runProcess, saidBy, start } from '../test/support/cli.ts';
 import { startServer } from '../test/support/server.ts';
+import { count } from './figures.ts';
 import { cpuSecondsOf, ownCpuSeconds } from './load/processes.ts';
 import { BASE, makeChain } from './nodeChain.ts';
 import { makeState } from './nodeState.ts';
@@ -58,7 +59,7 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
   const blocks = flags.integer('blocks', 20, 1, 100_000);
   const rows = flags.integer('rows', 1500, 0, 10_000);
   const runes = flags.integer('runes', 1000, 1000, 270_000);
-  const outputs = list(flags, 'outputs', '100000');
+  const sizes = list(flags, 'outputs', '100000');
   const depths = list(flags, 'depths', '1');
   const parent = flags.one('dir');
   if (parent !== undefined) mkdirSync(parent, { recursive: true });
@@ -72,23 +73,20 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
     const baseHash = makeChain(chain, length, rows);
     log.info('generated', `The chain has ${length} blocks.`, { blocks: length, rows });
     node = await StaticNode.start(chain, join(work, 'node'));
-    for (const count of outputs) {
-      const state = join(folder, `state-${count}-${runes}`);
-      const settled = await makeState(state, baseHash, count, runes);
+    for (const outputs of sizes) {
+      const state = join(folder, `state-${outputs}-${runes}`);
+      const settled = await makeState(state, baseHash, outputs, runes);
       if (settled.length > 0) {
         const text = settled.map((seconds) => seconds.toFixed(1)).join(', ');
-        log.info('settled', `Made a state of ${thousands(count)} outputs; it was settled in ${text} s.`, {
-          outputs: count,
-          seconds: settled,
-        });
+        log.info('settled', `Made a state of ${count(outputs)} outputs; it was settled in ${text} s.`, { outputs, seconds: settled });
       }
-      const input = copyOf(state, join(work, `input-${count}`));
-      await measureHistory({ input, node, blocks, outputs: count }, log);
+      const input = copyOf(state, join(work, `input-${outputs}`));
+      await measureHistory(input, node, blocks, outputs, log);
       rmSync(input, { recursive: true });
     }
-    const largest = join(folder, `state-${Math.max(...outputs)}-${runes}`);
+    const largest = join(folder, `state-${Math.max(...sizes)}-${runes}`);
     const input = copyOf(largest, join(work, 'input'));
-    await measureTip({ input, out: join(work, 'dist'), layout: flags.one('layout') ?? 'archive', node, depths }, log);
+    await measureTip(input, join(work, 'dist'), flags.one('layout') ?? 'archive', node, depths, log);
   } finally {
     await node?.stop();
     rmSync(parent === undefined ? folder : work, { recursive: true, force: true });
@@ -115,14 +113,9 @@ interface Pulled {
   readonly peak_rss_mb: number;
 }
 
-interface Pull extends Pulled {
-  readonly cpuSeconds: number;
-  readonly nodeCpuSeconds: number;
-}
-
 const cpuOf = ({ pid }: StaticNode): number => cpuSecondsOf([pid]) ?? 0;
 
-async function pull(input: string, node: StaticNode, last: number): Promise<Pull> {
+async function pull(input: string, node: StaticNode, last: number) {
   const [own, its] = [ownCpuSeconds() ?? 0, cpuOf(node)];
   // Of all history, only a hundred blocks are unsettled, and get a file each.
   const args = ['--from', `core:${node.url}`, '--to', input, '--blocks', `..${last}`, '--confirmations', '0', '--log', 'json'];
@@ -132,15 +125,8 @@ async function pull(input: string, node: StaticNode, last: number): Promise<Pull
   return { ...pulled, cpuSeconds: (ownCpuSeconds() ?? 0) - own, nodeCpuSeconds: cpuOf(node) - its };
 }
 
-interface HistoryRun {
-  readonly input: string;
-  readonly node: StaticNode;
-  readonly blocks: number;
-  readonly outputs: number;
-}
-
 /** Measures a pull of all blocks, and a second pull, which finds nothing new. */
-async function measureHistory({ input, node, blocks, outputs }: HistoryRun, log: Log): Promise<void> {
+async function measureHistory(input: string, node: StaticNode, blocks: number, outputs: number, log: Log): Promise<void> {
   const last = BASE + blocks;
   const before = bytesOf(input);
   const first = await pull(input, node, last);
@@ -159,7 +145,7 @@ async function measureHistory({ input, node, blocks, outputs }: HistoryRun, log:
   const ms = (seconds: number) => `${(1000 * seconds).toFixed(1)} ms`;
   log.info(
     'history',
-    `${thousands(outputs)} outputs, ${thousands(blocks)} blocks: ${(1 / perBlock.wall).toFixed(1)} blocks/s, ${(BLOCK_MEGABYTES / perBlock.wall).toFixed(0)} MB/s, ` +
+    `${count(outputs)} outputs, ${count(blocks)} blocks: ${(1 / perBlock.wall).toFixed(1)} blocks/s, ${(BLOCK_MEGABYTES / perBlock.wall).toFixed(0)} MB/s, ` +
       `${perBlock.rows.toFixed(0)} rows a block; CPU a block: pull ${ms(perBlock.cpu)}, node ${ms(perBlock.nodeCpu)}; ` +
       `peak RSS ${first.peak_rss_mb} MB; state ${(after.state / 1e6).toFixed(0)} MB, pulled/ ${(perBlock.pulled / 1e3).toFixed(0)} kB a block; ` +
       `start without a new block ${again.seconds} s, ${again.peak_rss_mb} MB`,
@@ -167,8 +153,8 @@ async function measureHistory({ input, node, blocks, outputs }: HistoryRun, log:
   );
   log.info(
     'extrapolated',
-    `  all history: ${thousands(HISTORY.megabytes)} MB / ${BLOCK_MEGABYTES} MB × ${ms(perBlock.wall)} = ${hours.toFixed(2)} h; ` +
-      `${thousands(HISTORY.blocks)} blocks × ${(perBlock.pulled / 1e3).toFixed(0)} kB = ${gigabytes.toFixed(1)} GB in pulled/`,
+    `  all history: ${count(HISTORY.megabytes)} MB / ${BLOCK_MEGABYTES} MB × ${ms(perBlock.wall)} = ${hours.toFixed(2)} h; ` +
+      `${count(HISTORY.blocks)} blocks × ${(perBlock.pulled / 1e3).toFixed(0)} kB = ${gigabytes.toFixed(1)} GB in pulled/`,
     { outputs, hours, gigabytes },
   );
 }
@@ -187,19 +173,18 @@ function bytesOf(input: string): { readonly state: number; readonly pulled: numb
   return { state, pulled };
 }
 
-interface TipRun {
-  readonly input: string;
-  readonly out: string;
-  readonly layout: string;
-  readonly node: StaticNode;
-  readonly depths: readonly number[];
-}
-
 /**
  * Measures the time from a new block, or a reorganisation, until the local server answers requests for the new last
  * block.
  */
-async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log): Promise<void> {
+async function measureTip(
+  input: string,
+  out: string,
+  layout: string,
+  node: StaticNode,
+  depths: readonly number[],
+  log: Log,
+): Promise<void> {
   let tip = BASE + Math.max(...depths) + 1;
   node.show(tip);
   const follower = start(
@@ -207,13 +192,10 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
     ['--from', `core:${node.url}`, '--to', input, '--follow', '--log', 'json', '--', '--out', out, '--layout', layout],
     ROOT,
   );
-  let said = '';
-  for (const stream of [follower.stdout, follower.stderr])
-    stream?.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-    });
+  const said = saidBy(follower);
+  const details = () => [said.stdout + said.stderr];
   const check = () => {
-    if (follower.exitCode !== null) throw new CliError(`the pull ended with exit code ${follower.exitCode}`, EXIT.buildFailed, [said]);
+    if (follower.exitCode !== null) throw new CliError(`the pull ended with exit code ${follower.exitCode}`, EXIT.buildFailed, details());
   };
   for (; !existsSync(join(out, 'runes/v1/manifest.json')); await sleep(LOOK_MS)) check();
   const server = await startServer(out);
@@ -229,13 +211,9 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
       const block = await server.send('GET', `/runes/v1/blocks/${tip}/activity`);
       if (block.status === 200) return;
     }
-    throw new CliError(`block ${tip} was not served`, EXIT.buildFailed, [said]);
+    throw new CliError(`block ${tip} was not served`, EXIT.buildFailed, details());
   };
-  const reports = () =>
-    said
-      .split('\n')
-      .slice(0, -1)
-      .filter((text) => text.includes('"followed"'));
+  const reports = () => said.stdout.match(/.*"followed".*\n/g) ?? [];
   const measure = async (name: string, change: () => void) => {
     // The pull polls once a second, so a random delay lets each measurement begin at another moment of that second.
     await sleep(1000 + 1000 * Math.random());
@@ -270,5 +248,3 @@ async function measureTip({ input, out, layout, node, depths }: TipRun, log: Log
     await endOf(follower);
   }
 }
-
-const thousands = (n: number): string => n.toLocaleString('en-US');

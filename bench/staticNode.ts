@@ -10,8 +10,8 @@ import { blocksIn, forkedAt } from '../test/support/blockFiles.ts';
 import type { FakeBlock } from '../test/support/fakeNode.ts';
 import { hash256 } from '../test/support/memoryLedger.ts';
 import { freePort } from '../test/support/ports.ts';
-import { nginxMain } from './load/nginx.ts';
-import { requireProgram, Started } from './load/processes.ts';
+import { startNginx } from './load/nginx.ts';
+import { requireProgram, type Started } from './load/processes.ts';
 
 /** The output that each input spends: its value and its script. */
 const SPENT = Buffer.concat([new Uint8Array(8), compact(34), Uint8Array.of(0x51, 32), Buffer.alloc(32, 7)]);
@@ -34,12 +34,10 @@ export class StaticNode {
     requireProgram('nginx', 'It sends the blocks. Install it, such as with apt-get install nginx.');
     for (const kind of ['block', 'spenttxouts', 'blockhashbyheight']) mkdirSync(join(home, 'rest', kind), { recursive: true });
     const port = await freePort();
-    writeFileSync(join(home, 'nginx.conf'), nginxMain(home, serverOf(home, port), 'master_process off'));
-    const started = new Started('nginx', 'nginx', ['-p', home, '-e', 'stderr', '-c', join(home, 'nginx.conf')]);
+    const started = await startNginx(home, port, serverOf(home, port), 'master_process off');
     const node = new StaticNode(`http://127.0.0.1:${port}`, home, chain, blocksIn(chain), started);
     for (const block of node.blocks) node.#add(block, (path) => linkSync(join(chain, `${block.height}.bin`), path));
     node.show(node.blocks.at(-1)?.height ?? 0);
-    await started.listening(port);
     return node;
   }
 

@@ -1,6 +1,8 @@
 /** Checks that all hosts give the same answers, because wrong answers would make the benchmark worthless. */
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
+import { inParallel } from '../../src/atOnce.ts';
 import { CliError, EXIT } from '../../src/errors.ts';
+import { sendTo } from '../../test/support/server.ts';
 
 /** Number of parallel requests per host. */
 const AT_ONCE = 8;
@@ -18,24 +20,21 @@ interface Asked {
 /** Requests every target from every host. Throws at the first answer that differs from the answer of the last host. */
 export async function checkAnswers(hosts: readonly Asked[], targets: readonly string[]): Promise<void> {
   const agent = new Agent({ keepAlive: true });
-  const left = [...new Set(targets)];
-  const worker = async (): Promise<void> => {
-    for (let target = left.pop(); target !== undefined; target = left.pop()) {
-      const answers = await Promise.all(hosts.map(({ port }) => ask(agent, port, target ?? '')));
-      const last = answers.at(-1) ?? '';
-      const odd = answers.findIndex((answer, i) => answer !== (hosts[i]?.isPeer === true ? withoutLostTotal(last) : last));
-      if (odd < 0) continue;
-      const details = [odd, hosts.length - 1].map(
-        (i) => `${hosts[i]?.name}: ${around(answers[i] ?? '', firstDifference(answers[odd] ?? '', last))}`,
-      );
-      throw new CliError(`hosts give different answers to ${target}`, EXIT.verificationFailed, details);
-    }
+  const ask = async ({ port }: Asked, target: string) => {
+    const { status, headers, body } = await sendTo(port, agent)('GET', target);
+    return `${status} ${headers['content-type']} ${body}`;
   };
-  try {
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  } finally {
-    agent.destroy();
-  }
+  const check = async (target: string) => {
+    const answers = await Promise.all(hosts.map((host) => ask(host, target)));
+    const last = answers.at(-1) ?? '';
+    const odd = answers.findIndex((answer, i) => answer !== (hosts[i]?.isPeer === true ? withoutLostTotal(last) : last));
+    if (odd < 0) return;
+    const details = [odd, hosts.length - 1].map(
+      (i) => `${hosts[i]?.name}: ${around(answers[i] ?? '', firstDifference(answers[odd] ?? '', last))}`,
+    );
+    throw new CliError(`hosts give different answers to ${target}`, EXIT.verificationFailed, details);
+  };
+  await inParallel(new Set(targets), AT_ONCE, check).finally(() => agent.destroy());
 }
 
 const withoutLostTotal = (answer: string): string => answer.replace(/"total":[0-9]+,"results":\[\]\}$/, '"total":0,"results":[]}');
@@ -47,17 +46,3 @@ function firstDifference(a: string, b: string): number {
 }
 
 const around = (text: string, at: number): string => `${at > 100 ? '…' : ''}${text.slice(Math.max(0, at - 100), at + 100)}`;
-
-/** Returns status, content type and body of an answer. */
-function ask(agent: Agent, port: number, path: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, path, agent }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
-      response.on('end', () =>
-        resolve(`${response.statusCode} ${response.headers['content-type']} ${Buffer.concat(chunks).toString('utf8')}`),
-      );
-    });
-    outgoing.on('error', reject).end();
-  });
-}

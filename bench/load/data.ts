@@ -5,12 +5,13 @@
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { from as copyFrom } from 'pg-copy-streams';
 import { LAYOUTS, type Layout } from '../../src/pages/mirrorOptions.ts';
 import { testBuild } from '../../test/support/build.ts';
 import { type Database, SCHEMA } from '../../test/support/postgres.ts';
 import { generate } from '../generate.ts';
+import { withDuckDB } from '../withDuckDB.ts';
 import { type DataFacts, FIRST_PAGE, PAGE_SIZES } from './mix.ts';
 
 /** Paths of the records in every form that a host needs. */
@@ -28,17 +29,12 @@ export async function makeData(records: number, folder: string): Promise<Data> {
   const inputs = [made.oldest, made.history, ...made.recent].map((name) => join(folder, 'data', 'parquet', `${name}.parquet`));
   const builds = { files: join(folder, 'files'), archive: join(folder, 'archive') };
   for (const layout of LAYOUTS) await testBuild(builds[layout], { inputs, layout, dialect: 'hiro', pageSizes: PAGE_SIZES });
-  const instance = await DuckDBInstance.create(':memory:', { memory_limit: '2GB', temp_directory: join(folder, 'data.tmp') });
-  const duckdb = await instance.connect();
-  try {
+  return withDuckDB(folder, async (duckdb) => {
     await duckdb.run(`CREATE VIEW records AS SELECT * FROM read_parquet([${inputs.map((path) => `'${path}'`).join()}])`);
     for (const [table, sql] of Object.entries(TABLES))
       await duckdb.run(`COPY (${sql}) TO '${join(folder, `${table}.csv`)}' (FORMAT csv, HEADER false)`);
     return { facts: await factsOf(duckdb), builds, tables: folder };
-  } finally {
-    duckdb.closeSync();
-    instance.closeSync();
-  }
+  });
 }
 
 /** Divisibility of every rune: the number of decimals in the amounts of generate.ts. */

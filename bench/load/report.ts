@@ -1,5 +1,6 @@
 /** Prints the table of the load benchmark. */
 import type { Log } from '../../src/cli/log.ts';
+import { spread } from '../figures.ts';
 import { MIXES, type Mix } from './mix.ts';
 
 /** Results of one host under one mix of requests, in one round. Values that the system does not report are NaN. */
@@ -20,18 +21,8 @@ export interface Measured {
 }
 
 const COLUMNS = [
-  'mix',
-  'host',
-  'requests/s',
-  'p50 ms',
-  'p99 ms',
-  'CPU s/1,000',
-  'MB',
-  'others',
-  'times peer',
-  'least',
-  'most',
-  'times CPU',
+  ...['mix', 'host', 'requests/s', 'p50 ms', 'p99 ms', 'CPU s/1,000', 'MB', 'others'],
+  ...['times peer', 'least', 'most', 'times CPU'],
 ];
 
 /**
@@ -45,19 +36,15 @@ export function reportHosts(measured: readonly Measured[], peer: string, log: Lo
     const rounds = (host: string) => ofMix.filter((one) => one.host === host);
     for (const host of new Set(ofMix.map((one) => one.host))) {
       const own = rounds(host);
-      const of = (what: 'rate' | 'p50' | 'p99' | 'cpu' | 'memory' | 'others') => median(own.map((one) => one[what]));
+      const of = (what: 'rate' | 'p50' | 'p99' | 'cpu' | 'memory' | 'others') => spread(own.map((one) => one[what])).median;
       const ratios = (of: (host: Measured, beside: Measured) => number) =>
         own.flatMap((one, round) => {
           const beside = rounds(peer)[round];
           return beside === undefined ? [] : [of(one, beside)];
         });
-      const rates = ratios((one, beside) => one.rate / beside.rate);
-      const ratio = {
-        median: median(rates),
-        least: Math.min(...rates),
-        most: Math.max(...rates),
-        cpu: median(ratios((one, beside) => beside.cpu / one.cpu)),
-      };
+      const rates = spread(ratios((one, beside) => one.rate / beside.rate));
+      const cpu = spread(ratios((one, beside) => beside.cpu / one.cpu)).median;
+      const ratio = { median: rates.median, least: rates.min, most: rates.max, cpu };
       const digits = [of('rate').toFixed(0), of('p50').toFixed(2), of('p99').toFixed(1), of('cpu').toFixed(3), of('memory').toFixed(0)];
       const cells = [mix, host, ...digits, of('others').toFixed(2), ...Object.values(ratio).map((n) => n.toFixed(1))];
       log.info('host', row(cells), { mix, host, rounds: own, ratio });
@@ -67,9 +54,3 @@ export function reportHosts(measured: readonly Measured[], peer: string, log: Lo
 
 const row = (cells: readonly string[]): string =>
   cells.map((cell, i) => (i < 2 ? cell.padEnd(i === 0 ? 13 : 22) : cell.replace('NaN', '-').padStart(12))).join('');
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
-}

@@ -7,7 +7,7 @@ import { CliError, EXIT } from '../../src/errors.ts';
 const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url));
 
 /** Result of a load with one set of targets. */
-export interface Load {
+interface Load {
   readonly requests: number;
   /** Seconds of wall-clock time. */
   readonly seconds: number;
@@ -16,16 +16,8 @@ export interface Load {
   readonly p99: number;
 }
 
-export interface LoadOptions {
-  readonly port: number;
-  /** File with the targets, one per line. */
-  readonly targets: string;
-  readonly connections: number;
-  readonly seconds: number;
-}
-
-/** Loads a server for `seconds`. Rejects when a request fails. */
-export async function load({ port, targets, connections, seconds }: LoadOptions): Promise<Load> {
+/** Loads a server for `seconds` with the targets of a file, one per line. Rejects when a request fails. */
+export async function load(port: number, targets: string, connections: number, seconds: number): Promise<Load> {
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', SCRIPT, `http://127.0.0.1:${port}`, '--', targets];
   const { stdout } = await promisify(execFile)('wrk', args);
   const result = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Readonly<Record<string, number>>;
