@@ -1,7 +1,7 @@
 /** Requests for tests of hosts that run no code of this project. */
 import fc from 'fast-check';
+import { readVectors } from '../support/recordedLists.ts';
 import { words } from '../support/records.ts';
-import { readVectors } from '../support/vectors.ts';
 
 export interface PlainRequest {
   readonly method: string;

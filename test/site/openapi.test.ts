@@ -18,8 +18,8 @@ import { EXAMPLE_TX } from '../../src/site/openapiExamples.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
+import { differencesIn, type Recording, readVectors } from '../support/recordedLists.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { RULES, readVectors, type Vector } from '../support/vectors.ts';
 
 interface Parameter {
   readonly name: string;
@@ -294,9 +294,10 @@ describe('the recorded exchanges', () => {
   const checks = new Checks(documentOf({ dialect: 'hiro' }));
   const covered = readVectors().filter(({ method, path }) => method === 'GET' && checks.read(path) !== undefined);
   const withStatus = (status: number) => covered.filter((vector) => vector.status === status);
-  const ruleOf = (vector: Vector) => RULES.find((rule) => rule.applies(vector))?.name;
+  const differences = differencesIn('conformance');
+  const ruleOf = ({ line }: Recording) => differences.get(line)?.rules[0];
   /** Counts the requests of each group. */
-  const tally = (vectors: readonly Vector[], group: (vector: Vector) => string) => {
+  const tally = (vectors: readonly Recording[], group: (vector: Recording) => string) => {
     const counts: Record<string, number> = {};
     for (const vector of vectors) counts[group(vector)] = (counts[group(vector)] ?? 0) + 1;
     return counts;
@@ -305,7 +306,7 @@ describe('the recorded exchanges', () => {
   const NUMBERS = 'numbers other than plain decimal digits up to 2^53 - 1: 400';
 
   it('with 200 match the description, except windows that no client can read', () => {
-    const schemaOf = ({ path }: Vector) => checks.schema(checks.read(path)?.path === '/runes/v1/' ? 'Status' : 'ActivityList');
+    const schemaOf = ({ path }: Recording) => checks.schema(checks.read(path)?.path === '/runes/v1/' ? 'Status' : 'ActivityList');
     expect(tally(withStatus(200), (vector) => (schemaOf(vector)(vector.body) ? 'fits' : (ruleOf(vector) ?? vector.path)))).toEqual({
       fits: 541,
       [NUMBERS]: 3,
@@ -315,7 +316,7 @@ describe('the recorded exchanges', () => {
   });
 
   it('with 200 are allowed by the description, except refused ones and numbers with leading zeros', () => {
-    const group = (vector: Vector) => {
+    const group = (vector: Recording) => {
       if (checks.broken(vector.path)?.length === 0) return 'allowed';
       return ruleOf(vector) ?? (/=0+[0-9]/.test(vector.path) ? 'leading zeros' : vector.path);
     };
@@ -323,7 +324,7 @@ describe('the recorded exchanges', () => {
   });
 
   it('with 400 break the rule of the named parameter, except those that a mirror answers', () => {
-    const group = (vector: Vector) => {
+    const group = (vector: Recording) => {
       const named = /^[a-z]+\/([a-z_]+) /.exec((vector.body as { message: string }).message)?.[1] ?? '';
       return checks.broken(vector.path)?.includes(named) === true ? named : (ruleOf(vector) ?? vector.path);
     };
