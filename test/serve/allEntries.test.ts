@@ -1,6 +1,6 @@
 /** Tests that `Mirror.all` returns complete lists, in order, from a single build. */
 import { join } from 'node:path';
-import { beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import type { Page, WindowQuery } from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
@@ -13,18 +13,13 @@ const work = temporaryFolder();
 const BLOCK = 2000007;
 const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8';
 
+let host: PlainFiles;
+
 beforeAll(async () => {
   for (const layout of LAYOUTS) await testBuild(join(work, layout), { inputs: [SAMPLE_INPUT], layout, lists: true });
+  host = await startPlainFiles(work);
 });
-
-async function withHost<T>(folder: string, use: (host: PlainFiles) => Promise<T>): Promise<T> {
-  const host = await startPlainFiles(folder);
-  try {
-    return await use(host);
-  } finally {
-    await host.close();
-  }
-}
+afterAll(() => host.close());
 
 async function collect<Entry>(entries: AsyncIterable<Entry>): Promise<Entry[]> {
   const found: Entry[] = [];
@@ -33,54 +28,52 @@ async function collect<Entry>(entries: AsyncIterable<Entry>): Promise<Entry[]> {
 }
 
 it.each(LAYOUTS)('yields every entry of every list of layout %s, once and in order', async (layout) => {
-  await withHost(join(work, layout), async ({ base }) => {
-    const mirror = new Mirror(base);
-    const [send] = (await mirror.activity({ block: BLOCK, operation: 'send' })).results;
-    const address = send?.address ?? '';
-    const rune = send?.rune.id ?? '';
-    const lists: readonly ((window: WindowQuery) => Promise<Page<unknown>>)[] = [
-      (window) => mirror.activity({ block: BLOCK, ...window }),
-      (window) => mirror.activity({ block: BLOCK, operation: 'mint', ...window }),
-      (window) => mirror.activity({ transaction: TX_321, ...window }),
-      (window) => mirror.activity({ transaction: 'ff'.repeat(32), ...window }),
-      (window) => mirror.runeActivity(rune, window),
-      (window) => mirror.runeActivity(rune, { address, ...window }),
-      (window) => mirror.addressActivity(address, window),
-      (window) => mirror.etchings(window),
-    ];
-    const lengths: number[] = [];
-    for (const list of lists.slice(0, (await mirror.manifest()).lists?.etchings === undefined ? 7 : 8)) {
-      const expected: unknown[] = [];
-      for (let total = 1; expected.length < total; ) {
-        const page = await list({ offset: expected.length, limit: 7 });
-        total = page.total;
-        expected.push(...page.results);
-        if (total === 0) break;
-      }
-      expect(await collect(mirror.all(list))).toEqual(expected);
-      lengths.push(expected.length);
+  host.folder = join(work, layout);
+  const mirror = new Mirror(host.base);
+  const [send] = (await mirror.activity({ block: BLOCK, operation: 'send' })).results;
+  const address = send?.address ?? '';
+  const rune = send?.rune.id ?? '';
+  const lists: readonly ((window: WindowQuery) => Promise<Page<unknown>>)[] = [
+    (window) => mirror.activity({ block: BLOCK, ...window }),
+    (window) => mirror.activity({ block: BLOCK, operation: 'mint', ...window }),
+    (window) => mirror.activity({ transaction: TX_321, ...window }),
+    (window) => mirror.activity({ transaction: 'ff'.repeat(32), ...window }),
+    (window) => mirror.runeActivity(rune, window),
+    (window) => mirror.runeActivity(rune, { address, ...window }),
+    (window) => mirror.addressActivity(address, window),
+    (window) => mirror.etchings(window),
+  ];
+  const lengths: number[] = [];
+  for (const list of lists.slice(0, (await mirror.manifest()).lists?.etchings === undefined ? 7 : 8)) {
+    const expected: unknown[] = [];
+    for (let total = 1; expected.length < total; ) {
+      const page = await list({ offset: expected.length, limit: 7 });
+      total = page.total;
+      expected.push(...page.results);
+      if (total === 0) break;
     }
-    expect(lengths.slice(0, 4)).toEqual([437, expect.any(Number), 321, 0]);
-    expect(Math.max(...lengths.slice(4))).toBeGreaterThan(60);
-  });
+    expect(await collect(mirror.all(list))).toEqual(expected);
+    lengths.push(expected.length);
+  }
+  expect(lengths.slice(0, 4)).toEqual([437, expect.any(Number), 321, 0]);
+  expect(Math.max(...lengths.slice(4))).toBeGreaterThan(60);
 });
 
 it('reads only the necessary windows, and stops when it is aborted', async () => {
-  await withHost(join(work, 'archive'), async ({ base }) => {
-    const mirror = new Mirror(base);
-    let windows = 0;
-    const list = (window: WindowQuery) => {
-      windows += 1;
-      return mirror.activity({ block: BLOCK, ...window });
-    };
-    for await (const { rune } of mirror.all(list)) if (rune !== undefined) break;
-    expect(windows).toBe(1);
-    const stop = new AbortController();
-    const entries = mirror.all(list, { signal: stop.signal });
-    await entries.next();
-    stop.abort(new Error('enough'));
-    await expect(collect(entries)).rejects.toThrow('enough');
-  });
+  host.folder = join(work, 'archive');
+  const mirror = new Mirror(host.base);
+  let windows = 0;
+  const list = (window: WindowQuery) => {
+    windows += 1;
+    return mirror.activity({ block: BLOCK, ...window });
+  };
+  for await (const { rune } of mirror.all(list)) if (rune !== undefined) break;
+  expect(windows).toBe(1);
+  const stop = new AbortController();
+  const entries = mirror.all(list, { signal: stop.signal });
+  await entries.next();
+  stop.abort(new Error('enough'));
+  await expect(collect(entries)).rejects.toThrow('enough');
 });
 
 it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is read', async (layout) => {
@@ -93,25 +86,24 @@ it.each(LAYOUTS)('rejects when the mirror in layout %s changes while a list is r
   });
   for (const folder of folders) await testBuild(join(folder, 'out'), { inputs: [join(folder, 'in')], layout });
   const [before = '', after = ''] = folders.map((folder) => join(folder, 'out'));
-  await withHost(before, async (host) => {
-    const read = async (replaceAfter: number) => {
-      const mirror = new Mirror(host.base, { freshMs: 0 });
-      let windows = 0;
-      const list = async (window: WindowQuery) => {
-        const page = await mirror.activity({ block: 5, ...window });
-        windows += 1;
-        if (windows === replaceAfter) host.folder = after;
-        return page;
-      };
-      return (await collect(mirror.all(list))).length;
+  host.folder = before;
+  const read = async (replaceAfter: number) => {
+    const mirror = new Mirror(host.base, { freshMs: 0 });
+    let windows = 0;
+    const list = async (window: WindowQuery) => {
+      const page = await mirror.activity({ block: 5, ...window });
+      windows += 1;
+      if (windows === replaceAfter) host.folder = after;
+      return page;
     };
-    expect(await read(0)).toBe(100);
-    // The build is replaced after the first of the two windows, or after the second one.
-    for (const windows of [1, 2]) {
-      host.folder = before;
-      const failure = await read(windows).catch((error: unknown) => error);
-      expect(failure).toBeInstanceOf(MirrorError);
-      expect(failure).toMatchObject({ statusCode: 503, message: 'the mirror changed while the list was read; read it again' });
-    }
-  });
+    return (await collect(mirror.all(list))).length;
+  };
+  expect(await read(0)).toBe(100);
+  // The build is replaced after the first of the two windows, or after the second one.
+  for (const windows of [1, 2]) {
+    host.folder = before;
+    const failure = await read(windows).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(MirrorError);
+    expect(failure).toMatchObject({ statusCode: 503, message: 'the mirror changed while the list was read; read it again' });
+  }
 });

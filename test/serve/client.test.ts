@@ -12,9 +12,10 @@ import * as source from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { clientIn, closeHosts, HOSTS, startExact } from '../support/clientHosts.ts';
+import type { Listening } from '../support/server.ts';
 
 const work = temporaryFolder();
-const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
+const folderOf = (layout: string, dialect: string) => join(work, `${layout}-${dialect}`);
 let bundled: typeof source;
 
 closeHosts();
@@ -22,10 +23,10 @@ closeHosts();
 beforeAll(async () => {
   for (const layout of LAYOUTS) {
     for (const dialect of DIALECTS) {
-      await testBuild(folderOf('sample', layout, dialect), { inputs: [SAMPLE_INPUT], layout, dialect });
+      await testBuild(folderOf(layout, dialect), { inputs: [SAMPLE_INPUT], layout, dialect });
     }
   }
-  bundled = await clientIn(folderOf('sample', 'files', 'hiro'));
+  bundled = await clientIn(folderOf('files', 'hiro'));
 });
 
 const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
@@ -39,11 +40,16 @@ const COMBINATIONS = [
 ] as const;
 
 describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,', (name, layout, dialect) => {
+  const folder = folderOf(layout, dialect);
+  let base: string;
+  let exact: Listening;
+  beforeAll(async () => {
+    base = (await HOSTS[name]?.(folder)) ?? '';
+    exact = await startExact(folder);
+  });
+
   it('answers every GET of the case table like a server of the API, byte for byte', async () => {
     expect(gets.length).toBeGreaterThan(45);
-    const folder = folderOf('sample', layout, dialect);
-    const base = (await HOSTS[name]?.(folder)) ?? '';
-    const exact = await startExact(folder);
     for (const { Mirror } of [source, bundled]) {
       const mirror = new Mirror(base);
       for (const { target, status, ...rest } of gets) {
@@ -55,9 +61,6 @@ describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,'
   });
 
   it('answers a query like the same request, and refuses it with the same message', async () => {
-    const folder = folderOf('sample', layout, dialect);
-    const base = (await HOSTS[name]?.(folder)) ?? '';
-    const exact = await startExact(folder);
     const TX = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
     const queries: [Omit<source.ActivityQuery, 'base'>, string][] = [
       [{ block: 2000007 }, 'blocks/2000007/activity'],
@@ -92,8 +95,6 @@ describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,'
   });
 
   it('returns the manifest of the mirror', async () => {
-    const folder = folderOf('sample', layout, dialect);
-    const base = (await HOSTS[name]?.(folder)) ?? '';
     const found = await new bundled.Mirror(base).manifest();
     expect(manifest.parse(found)).toEqual(JSON.parse(readFileSync(join(folder, 'runes/v1/manifest.json'), 'utf8')));
     expect(found).toMatchObject({ layout, dialect });
@@ -103,7 +104,7 @@ describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,'
 describe('a base URL', () => {
   let port: number;
   beforeAll(async () => {
-    port = (await startExact(folderOf('sample', 'files', 'contract'))).port;
+    port = (await startExact(folderOf('files', 'contract'))).port;
   });
 
   it('may end with a slash, be a URL, and have a query and a fragment', async () => {

@@ -224,18 +224,8 @@ export function remembering(mirror: MirrorReads): MirrorReads {
 }
 
 /** Counts of the kinds of results. Random mempools must contain each kind at least once. */
-export interface Seen {
-  mempools: number;
-  transactions: number;
-  none: number;
-  moved: number;
-  burned: number;
-  possible: number;
-  chained: number;
-  conflicts: number;
-  certain: number;
-  named: number;
-}
+const NONE = { mempools: 0, transactions: 0, none: 0, moved: 0, burned: 0, possible: 0, chained: 0, conflicts: 0, certain: 0, named: 0 };
+type Seen = typeof NONE;
 
 /**
  * Sends random mempools to the client, and checks the answers. If the next block has exactly these transactions, all
@@ -248,18 +238,7 @@ export async function checkMempools(
   count: number,
   random: (below: number) => number,
 ): Promise<Seen> {
-  const seen: Seen = {
-    mempools: 0,
-    transactions: 0,
-    none: 0,
-    moved: 0,
-    burned: 0,
-    possible: 0,
-    chained: 0,
-    conflicts: 0,
-    certain: 0,
-    named: 0,
-  };
+  const seen: Seen = { ...NONE };
   for (; seen.mempools < count; seen.mempools += 1) {
     const pool = chain.mempool(random(2 ** 31), random);
     const ids = new Set(pool.map(({ txid }) => txid));

@@ -19,7 +19,7 @@ import { nameText, spacedName } from '../../runes/name.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { blockOf, knownId, type RuneId, runeId, runeIdText } from '../../runes/runeId.ts';
 import { allocate, inOrder, type Outcome, readTransaction, txidOf, type Unconfirmed } from '../../runes/unconfirmed.ts';
-import type { Ledger, Mintable, RuneOutput } from '../../runes/unspentLedger.ts';
+import type { Ledger, Mintable } from '../../runes/unspentLedger.ts';
 import type {
   ClassifiedOutput,
   ConfirmedOutput,
@@ -69,11 +69,9 @@ export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, lim
 const smallFirst = <One extends Unconfirmed>(transactions: readonly One[]): One[] =>
   [...transactions].sort((a, b) => a.inputs.length - b.inputs.length);
 
-const HEX = /^(?:[0-9a-f]{2})+$/i;
-
 /** Returns the bytes of hex. Undefined for other text. */
 function bytesOf(hex: string): Uint8Array | undefined {
-  if (typeof hex !== 'string' || !HEX.test(hex)) return undefined;
+  if (typeof hex !== 'string' || !/^(?:[0-9a-f]{2})+$/i.test(hex)) return undefined;
   const bytes = new Uint8Array(hex.length / 2);
   for (let i = 0; i < bytes.length; i += 1) bytes[i] = Number.parseInt(hex.substring(2 * i, 2 * i + 2), 16);
   return bytes;
@@ -123,8 +121,7 @@ const TAPROOT = Uint8Array.from({ length: 34 }, (_, i) => [0x51, 32][i] ?? 0);
 /**
  * The data of the mirror that transactions depend on: `load` reads it in parts, then `allocate` applies the protocol.
  */
-class MirrorState implements Ledger {
-  readonly runes = 0;
+class MirrorState {
   readonly held = new Map<string, Held & { readonly script: Uint8Array }>();
   readonly known = new Map<RuneId, KnownRune>();
   readonly #mintable = new Map<RuneId, Mintable>();
@@ -259,27 +256,23 @@ class MirrorState implements Ledger {
     if (record !== undefined) throw new Error(`the transaction is confirmed: the mirror has it in block ${record.location.block_height}`);
   }
 
-  output(bytes: Uint8Array, at: number): RuneOutput | undefined {
-    const held = this.held.get(outpointText(bytes, at));
-    return held && { script: held.script, balances: [...held.runes].map(([rune, amount]) => ({ rune, amount })) };
-  }
-
-  rune(id: RuneId): Mintable | undefined {
-    return this.#mintable.get(id);
-  }
-
-  nameTaken(name: bigint): boolean {
-    return this.#taken.has(name);
-  }
-
   allocate(ordered: readonly Unconfirmed[]): Outcome[] {
     const { height, network, limits } = this;
+    const ledger: Ledger = {
+      runes: 0,
+      output: (bytes, at) => {
+        const held = this.held.get(outpointText(bytes, at));
+        return held && { script: held.script, balances: [...held.runes].map(([rune, amount]) => ({ rune, amount })) };
+      },
+      rune: (id) => this.#mintable.get(id),
+      nameTaken: (name) => this.#taken.has(name),
+    };
     let rows = 0;
     return allocate(ordered, {
       height,
       network,
       hash256,
-      ledger: this,
+      ledger,
       // An output of an unconfirmed transaction has no confirmations, so it can never be the commitment of an etching,
       // whatever its script is.
       previousOutput: (outpoint) => this.#confirmed.get(outpoint) ?? { script: TAPROOT, height },
