@@ -1,4 +1,4 @@
-import type { Answers } from '../../contract/answerSchemas.ts';
+import type { Answers } from '../../contract/answerSchemas.ts'; // The published file declares these types (site/clientTypes.ts).
 /** A window of a list: at most `limit` of the list's `total` entries, from entry `offset` on. */
 export interface Page<Entry> {
     readonly limit: number;

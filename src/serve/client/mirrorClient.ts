@@ -169,24 +169,20 @@ export class Mirror {
 
   async classify(outputs: readonly OutputToClassify[], { signal }: Cancellable = {}): Promise<ClassifiedOutput[]> {
     if (outputs.length > MOST_OUTPUTS) throw new TypeError(`classify takes up to ${MOST_OUTPUTS} outputs, but got ${outputs.length}`);
-    const classes = await this.#classes(outputs, signal).catch((error: unknown) => {
+    let classes: readonly OutputClass[] | string;
+    try {
+      signal?.throwIfAborted();
+      const { classifyOutputs, groupedReads } = await later.lists();
+      const classified = this.#reader.withLists('outputs', groupedReads(this.#filesFor(signal)), (archive, readTransaction) =>
+        classifyOutputs(outputs, archive, readTransaction),
+      );
+      classes = await unlessAborted(classified, signal);
+    } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      return messageOf(error);
-    });
+      classes = messageOf(error);
+    }
     const unknown = { kind: 'unknown', reason: typeof classes === 'string' ? classes : 'the mirror did not answer' } as const;
     return outputs.map(({ outpoint }, i) => ({ outpoint, ...((typeof classes === 'string' ? undefined : classes[i]) ?? unknown) }));
-  }
-
-  /** Returns the classes of outputs, or the reason why the mirror cannot classify outputs. */
-  async #classes(outputs: readonly OutputToClassify[], signal: AbortSignal | undefined): Promise<readonly OutputClass[] | string> {
-    signal?.throwIfAborted();
-    const { classifyOutputs, groupedReads } = await later.lists();
-    return unlessAborted(
-      this.#reader.withLists('outputs', groupedReads(this.#filesFor(signal)), (archive, readTransaction) =>
-        classifyOutputs(outputs, archive, readTransaction),
-      ),
-      signal,
-    );
   }
 
   async *all<Entry>(
