@@ -37,6 +37,32 @@ it('client.d.ts declares what mirrorClient.ts exports', () => {
   expect(plain(fileOf(declared), isType)).toEqual(plain(made, isLink));
 });
 
+it('client.d.ts has the types of answers that the schemas have', async () => {
+  const declared = String(new Map(siteAssets()).get('client.d.ts'));
+  const [generated = ''] = declared.split('// End of the generated types.');
+  const names = [...generated.matchAll(/^export interface (\w+) \{/gm)].map(([, name]) => name);
+  expect(names).toEqual(expect.arrayContaining(['Activity', 'Etching', 'HolderPage', 'OutputAnswer', 'MirrorManifest']));
+  const work = temporaryFolder();
+  const program = [
+    `import type * as published from './client.d.ts';`,
+    `import type * as source from '${ROOT}src/serve/client/client.d.ts';`,
+    'type Same<A, B> = [A, B] extends [B, A] ? true : false;',
+    ...names.map((name) => `export const same${name}: Same<published.${name}, source.${name}> = true;`),
+    'export const other: Same<published.Activity, source.RuneActivity> = false;',
+  ];
+  const compilerOptions = {
+    ...{ module: 'nodenext', target: 'es2022', lib: ['es2022', 'dom'], types: [], strict: true },
+    ...{ skipLibCheck: true, allowImportingTsExtensions: true, noEmit: true },
+  };
+  writeFiles(work, {
+    'client.d.ts': declared,
+    'same.ts': program.join('\n'),
+    'tsconfig.json': JSON.stringify({ compilerOptions, files: ['same.ts'] }),
+  });
+  const tsc = promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', work]);
+  expect((await tsc.catch((error: { stdout: string }) => error)).stdout).toBe('');
+});
+
 const PRINTER = ts.createPrinter({ removeComments: true });
 const fileOf = (text: string): ts.SourceFile => ts.createSourceFile('client.d.ts', text, ts.ScriptTarget.ES2022, true);
 
