@@ -34,7 +34,7 @@ export function validity(columns: readonly RawColumn[]): string {
 }
 
 /** Returns the SQL expression of a column's canonical value. Throws when the source lacks the column. */
-export function canonicalCell(source: RawSource, name: string): string {
+export function canonicalCell(source: Pick<RawSource, 'columns'>, name: string): string {
   const column = source.columns.find((c) => c.field.column === name);
   if (column === undefined) throw new Error(`the source has no column ${name}`);
   return canonicalValue(column);

@@ -202,7 +202,10 @@ export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units
             || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;
 
 /** Returns SQL that selects the canonical records of a ledger export. Omits rows whose rune is not in `runes`. */
-export function ledgerSelect(source: RawSource, runes: Runes): string {
+export function ledgerSelect(
+  source: Pick<RawSource, 'relation' | 'columns'>,
+  runes: TableWith<'id' | 'number' | 'name' | 'spaced_name' | 'divisibility'>,
+): string {
   const value = (name: string) => canonicalCell(source, name);
   const expressions = new Map<string, string>([
     ['rune_number', 'r.number'],

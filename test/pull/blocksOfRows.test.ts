@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { blockDigest } from '../../src/contract/blockDigest.ts';
 import { Store } from '../../src/duckdb/store.ts';
 import { columns } from '../../src/duckdb/table.ts';
+import { LIMITS } from '../../src/limits.ts';
 import { blocksOfRows, runesOfRows } from '../../src/rows/blocksOfRows.ts';
 import { firstUnbalanced } from '../../src/rows/firstUnbalanced.ts';
 import { copyTable, NODE_LEDGER, RUNES } from '../../src/rows/rowsForm.ts';
@@ -100,10 +101,10 @@ it('equal those of the parsed records, in any order of the rows', async () => {
   const [rows, runes] = await write(50);
   const expected = await expectedBlocks(rows, runes);
   const table = await runesOfRows([rows], [runes], store);
-  expect(await blocksOfRows([rows], table, store)).toEqual(expected);
+  expect(await blocksOfRows([rows], table, LIMITS, store)).toEqual(expected);
   const mixed = join(folder, 'mixed.parquet');
   await store.run(`COPY (FROM '${rows}' ORDER BY hash(event_index)) TO '${mixed}' (FORMAT parquet)`);
-  expect(await blocksOfRows([mixed], table, store)).toEqual(expected);
+  expect(await blocksOfRows([mixed], table, LIMITS, store)).toEqual(expected);
 });
 
 it.each([

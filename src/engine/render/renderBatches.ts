@@ -17,7 +17,7 @@ import { type Batch, BlockCutter, type ExpectedBlock, type SpareBuffers } from '
  */
 export async function* renderBatches(
   store: Store,
-  site: Site,
+  site: Pick<Site, 'dialect' | 'layout'>,
   blocks: readonly ExpectedBlock[],
   { batchRecords, servedAtOnce }: Pick<WorkLimits, 'batchRecords' | 'servedAtOnce'>,
   records: Table | string,

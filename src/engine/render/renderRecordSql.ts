@@ -50,24 +50,14 @@ export function jsonOf(texts: readonly string[], pieces: (text: (column: string)
 }
 
 /** Returns SQL that renders a canonical record as JSON in a dialect of the API. The JSON ends with a comma. */
-export const recordJson = (dialect: Dialect): string =>
-  jsonOf([...RUNE_TEXTS, ...PARTY_TEXTS], (text) => pieces(dialect, runePieces(text), text));
+export const recordJson = (dialect: Dialect): string => jsonOf([...RUNE_TEXTS, ...PARTY_TEXTS], (text) => pieces(dialect, text));
 
-/** SQL expression of the first part of a record's JSON, which is the same for all records of a rune. */
-export const RUNE_JSON = jsonOf(RUNE_TEXTS, runePieces);
-
-/** Returns SQL like `recordJson`, for records with the value of RUNE_JSON in the column `rune_json`. */
-export const recordJsonAfterRune = (dialect: Dialect): string => jsonOf(PARTY_TEXTS, (text) => pieces(dialect, ['rune_json'], text));
-
-function runePieces(text: (column: string) => string): string[] {
-  return [
+/** Returns SQL of the pieces of a record's JSON. The piece of a missing field is NULL, which concat() skips. */
+function pieces(dialect: Dialect, text: (column: string) => string): string[] {
+  const rune = [
     `'{"rune":{"id":"', ${text('rune_id')}, '","number":', rune_number, ',"name":"', ${text('rune_name')}`,
     `'","spaced_name":"', ${text('rune_spaced_name')}, '"}'`,
   ];
-}
-
-/** Returns SQL of the pieces of a record's JSON. The piece of a missing field is NULL, which concat() skips. */
-function pieces(dialect: Dialect, rune: readonly string[], text: (column: string) => string): string[] {
   const optional = (key: string, value: string, quote = '"') => `',"${key}":${quote}' || ${value} || '${quote}'`;
   const parties = PARTY_TEXTS.map((column) => optional(column, text(column)));
   const amount = optional('amount', 'amount');
