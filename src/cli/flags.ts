@@ -60,10 +60,10 @@ export class Flags {
     const options = Object.fromEntries(
       flags.map((f) => [f.name, { type: f.value === undefined ? ('boolean' as const) : ('string' as const) }]),
     );
-    const given = joinNegatives(command, args);
-    // Not strict: the code below checks the tokens instead, because the errors of parseArgs do not say what to do.
+    // Not strict: the code below checks the tokens instead, because the errors of parseArgs do not say what to do, and
+    // because a value such as `-2016..` may begin with a dash.
     const { tokens } = parseArgs({
-      args: given,
+      args: [...args],
       options: { ...options, help: { type: 'boolean', short: 'h' } },
       strict: false,
       tokens: true,
@@ -74,7 +74,7 @@ export class Flags {
       if (token.kind === 'positional') positionals.push(token.value);
       if (token.kind !== 'option') continue;
       const flag = flags.find((f) => f.name === token.name && (token.rawName.startsWith('--') || token.rawName === '-h'));
-      if (flag === undefined) throw unknownFlag(given[token.index] ?? token.rawName, flags);
+      if (flag === undefined) throw unknownFlag(args[token.index] ?? token.rawName, flags);
       if (flag.value === undefined && token.inlineValue === true) throw new UsageError(`--${flag.name} takes no value`);
       const value = flag.value === undefined ? 'true' : givenTo(flag, token.value, token.inlineValue === true);
       values.set(flag.name, [...(values.get(flag.name) ?? []), value]);
@@ -125,18 +125,6 @@ export class Flags {
       throw new UsageError(`--${name} ${JSON.stringify(value)} must be a whole number from ${minimum} to ${maximum}`);
     return number;
   }
-}
-
-/** Converts `--blocks -2016..` to `--blocks=-2016..`, because parseArgs would read the value as a flag. */
-function joinNegatives({ flags }: Command, args: readonly string[]): string[] {
-  const valued = new Set(flags.filter((f) => f.value !== undefined).map((f) => `--${f.name}`));
-  const joined: string[] = [];
-  for (const arg of args) {
-    const flag = joined.at(-1) ?? '';
-    if (/^-[0-9]/.test(arg) && valued.has(flag)) joined[joined.length - 1] = `${flag}=${arg}`;
-    else joined.push(arg);
-  }
-  return joined;
 }
 
 function unknownFlag(arg: string, flags: readonly Flag[]): UsageError {
