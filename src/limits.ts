@@ -3,9 +3,9 @@
  * limits as parameters, so that tests can cross them with little data. They are no flags, because an operator has no
  * reason to change them.
  *
- * The state of a build has the limits that change published bytes (PUBLISHED). A later build with others writes all files
- * again. Readers of an archive find all sizes that they need in its root. Constants of formats and of the runes protocol
- * are defined beside the format or the rule.
+ * The state of a build has PUBLISHED_LIMITS. A later build with others writes all files again. Readers of an archive
+ * find all sizes that they need in its root. Constants of formats and of the runes protocol are defined beside the
+ * format or the rule.
  */
 import type { LevelSteps } from './format/levels.ts';
 
@@ -14,8 +14,8 @@ const MB = 1024 * KB;
 
 // The functions below are marked as pure, so that the bundler can remove the limits that a script does not use.
 
-/** Limits of builds, pulls and verification. */
-export const LIMITS = /* @__PURE__ */ (() => ({
+/** Limits of builds, pulls and verification that change no published byte. */
+const WORK_LIMITS = /* @__PURE__ */ (() => ({
   /**
    * Maximum size of the changes of blocks in memory (unspent/changeTable.ts), in bytes. Above it, blocks that no
    * reorganisation can replace move to sorted files (unspent/sortedFile.ts).
@@ -61,7 +61,10 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   linesPerLoad: 200_000,
   /** Bytes of a line of this file, unless a record is longer. DuckDB allocates twice as much in each of its threads. */
   lineBytes: MB,
-  // The limits below change published bytes (PUBLISHED).
+}))();
+
+/** Limits that change published bytes. */
+const PUBLISHED_LIMITS = /* @__PURE__ */ (() => ({
   /** Heights in a segment of an archive (format/segmentDirectory.ts), whose directory has one line per block. */
   segmentBlocks: 1024,
   /** Entries in a page of a list. Holders that fit into one page are as of the tip, longer lists up to a day behind (`lastRanked`). */
@@ -82,23 +85,12 @@ export const LIMITS = /* @__PURE__ */ (() => ({
   listLevels: { steps: [4032, 144, 16], unsettled: 8 } as LevelSteps,
 }))();
 
-export type Limits = Readonly<typeof LIMITS>;
-/** Limits that change published bytes. */
-export type PublishedLimits = Pick<Limits, (typeof PUBLISHED)[number]>;
-/** Limits that change no published byte. */
-export type WorkLimits = Omit<Limits, keyof PublishedLimits>;
+/** Limits of builds, pulls and verification. */
+export const LIMITS = /* @__PURE__ */ (() => ({ ...WORK_LIMITS, ...PUBLISHED_LIMITS }))();
 
-const PUBLISHED = [
-  'segmentBlocks',
-  'listPage',
-  'documentMember',
-  'runesMember',
-  'lookUpMember',
-  'changesBlocks',
-  'changesEntries',
-  'tableLevels',
-  'listLevels',
-] as const;
+export type Limits = Readonly<typeof LIMITS>;
+export type PublishedLimits = Readonly<typeof PUBLISHED_LIMITS>;
+export type WorkLimits = Readonly<typeof WORK_LIMITS>;
 
 /** Limits of all readers of an archive. Hosts may have their own limits instead. These limits change no published byte. */
 export const READER_LIMITS = {
@@ -164,7 +156,9 @@ export type LimitName = keyof Limits | keyof ReaderLimits | keyof PendingLimits 
 
 /** Returns the limits that change published bytes. A build with other limits than the last one is a full build. */
 export const publishedLimits = (limits: Limits): PublishedLimits =>
-  Object.fromEntries(PUBLISHED.map((name) => [name, limits[name]])) as unknown as PublishedLimits;
+  Object.fromEntries(
+    (Object.keys(PUBLISHED_LIMITS) as (keyof PublishedLimits)[]).map((name) => [name, limits[name]]),
+  ) as unknown as PublishedLimits;
 
 /** Number of times that each limit was crossed in this process. Tests require that small limits are crossed. */
 export const crossings = new Map<LimitName, number>();
