@@ -28,7 +28,7 @@ describe('imports', () => {
     ['src/lists', ['src/lists', 'src/pages', 'src/format', 'src/runes', 'src/groupBy.ts']],
     ['src/limits.ts', ['src/format']],
     ['src/serve/http', ['src/serve/http', 'src/pages']],
-    ['src/runes', ['src/runes', '@scure/base', 'src/groupBy.ts', 'src/joinBytes.ts']],
+    ['src/runes', ['src/runes', 'src/groupBy.ts', 'src/joinBytes.ts']],
   ])('of %s are limited to %o', (folder, allowed) => {
     const own = IMPORTS.filter(({ from }) => (folderOf(from) ?? from) === folder);
     if (folder !== 'src/limits.ts') expect(own.length).toBeGreaterThan(3);

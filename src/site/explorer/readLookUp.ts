@@ -2,7 +2,8 @@
 import { sha256 } from '../../format/sha256.ts';
 import { lettersOf } from '../../lists/searchFiles.ts';
 import { withoutZeros } from '../../pages/parseIds.ts';
-import { hasRightChecksum } from '../../runes/address.ts';
+import { scriptOfAddress } from '../../runes/address.ts';
+import { NETWORKS } from '../../runes/networks.ts';
 import { idInUrl } from './otherSites.ts';
 import { HEX, type Kind, LATEST, LISTS, listParameter, PARAMETERS, type View, viewAt } from './views.ts';
 
@@ -34,7 +35,8 @@ const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
  */
 export function wrongAddress(text: string): Misread | undefined {
   const address = addressIn(text);
-  if (address === undefined || hasRightChecksum(address, hash256)) return undefined;
+  const isAddress = (text: string) => Object.values(NETWORKS).some((network) => scriptOfAddress(text, network, hash256) !== undefined);
+  if (address === undefined || isAddress(address)) return undefined;
   return {
     problem: 'The checksum of this address is wrong, so some of its characters are. Copy the whole address again.',
     instead: { label: 'Look it up anyway', view: viewAt('address', address) },
