@@ -50,10 +50,7 @@ export class Allocation {
 
   /** Indexes of the outputs that are not an OP_RETURN. */
   get destinations(): readonly number[] {
-    if (!this.#destinations) {
-      this.#destinations = [];
-      for (let output = 0; output < this.burns.length; output++) if (!this.burns[output]) this.#destinations.push(output);
-    }
+    this.#destinations ??= [...this.burns.keys()].filter((output) => !this.burns[output]);
     return this.#destinations;
   }
 

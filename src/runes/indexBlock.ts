@@ -5,7 +5,7 @@
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { copyOf, type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
-import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } from './ledgerRows.ts';
+import { type Event, emitMoves, type LedgerRow, type RuneRow } from './ledgerRows.ts';
 import { isMintOpen, mintWindow } from './mintTerms.ts';
 import { commitmentOf, FIRST_RESERVED, minimumName, nameNumber, nameText, reservedName, spacedName } from './name.ts';
 import type { Network } from './networks.ts';
@@ -60,7 +60,8 @@ export function commitmentsOf(block: Block, { height, network, ledger }: Pick<In
   return found;
 }
 
-const etchedName = (message: Message): bigint | undefined => (message.kind === 'cenotaph' ? message.etching : message.etching?.rune);
+/** Returns the name of the rune that a message etches, as a number. Undefined for an etching without a name, and for none. */
+export const etchedName = (message: Message): bigint | undefined => (message.kind === 'cenotaph' ? message.etching : message.etching?.rune);
 
 const mayBeEtched = (name: bigint, minimum: bigint, ledger: Ledger): boolean =>
   name >= minimum && name < FIRST_RESERVED && !ledger.nameTaken(name);
@@ -167,23 +168,24 @@ export class BlockIndexer {
 
     const allocation = new Allocation(burnedOutputs(this.block, transaction));
     for (const { output } of spent ?? []) for (const { rune, amount } of output.balances) allocation.add(rune, amount, output.script);
-    const rows = new TransactionRows(this, transaction, index, outpoints);
+    const emit = this.#emitter(transaction, index, outpoints);
+    const move = (others: number) => emitMoves(allocation, emit, (script) => this.#addressOf(script), others);
     const mint = message?.mint && this.#mint(message.mint);
     const etched = message && this.#etch(message, transaction, index);
 
     if (message?.kind === 'cenotaph') {
       allocation.burn();
-      emitMoves(allocation, rows, (etched ? 1 : 0) + (mint ? 2 : 0));
-      if (etched) rows.emit({ rune: etched.id, operation: 'etching' });
-      if (mint) rows.emit({ ...mint, operation: 'mint' });
-      if (mint && mint.amount > 0n) rows.emit({ ...mint, operation: 'burn' });
+      move((etched ? 1 : 0) + (mint ? 2 : 0));
+      if (etched) emit({ rune: etched.id, operation: 'etching' });
+      if (mint) emit({ ...mint, operation: 'mint' });
+      if (mint && mint.amount > 0n) emit({ ...mint, operation: 'burn' });
     } else {
       if (etched) {
-        rows.emit({ rune: etched.id, operation: 'etching' });
+        emit({ rune: etched.id, operation: 'etching' });
         allocation.add(etched.id, etched.row.premine);
       }
       if (mint) {
-        rows.emit({ ...mint, operation: 'mint' });
+        emit({ ...mint, operation: 'mint' });
         allocation.add(mint.rune, mint.amount);
       }
       for (const { id, amount, output } of message?.edicts ?? []) {
@@ -191,7 +193,7 @@ export class BlockIndexer {
         else if (etched) allocation.edict(etched.id, amount, output);
       }
       allocation.rest(message?.pointer ?? allocation.destinations[0]);
-      emitMoves(allocation, rows, (etched ? 1 : 0) + (mint ? 1 : 0));
+      move((etched ? 1 : 0) + (mint ? 1 : 0));
       this.#create(allocation, transaction, index);
     }
     if (etched) this.#addRune(etched);
@@ -231,7 +233,7 @@ export class BlockIndexer {
   }
 
   #spentText({ at, output }: SpentOutput): string {
-    const address = this.addressOf(output.script);
+    const address = this.#addressOf(output.script);
     return `${outpointText(this.block.bytes, at)}${address === null ? '' : `:${address}`}`;
   }
 
@@ -333,7 +335,38 @@ export class BlockIndexer {
     }
   }
 
-  addressOf(script: Uint8Array): string | null {
+  /**
+   * Returns a function that makes the rows of a transaction: adds the columns that its events share. `spent` has the
+   * outpoints with runes that the transaction spends.
+   */
+  #emitter(transaction: TransactionPlace, index: number, spent: string | undefined): (event: Event) => void {
+    const { block, indexing } = this;
+    const txId = hashText(block.txids, 32 * index);
+    let events = 0;
+    return ({ rune, operation, output = null, sender, amount = null }) => {
+      const receiver = output === null || operation === 'burn' ? null : this.#addressOf(scriptOf(block, transaction, output));
+      indexing.emit({
+        rune_id: runeIdText(rune),
+        block_hash: block.hash,
+        block_height: indexing.height,
+        tx_index: index,
+        event_index: events,
+        tx_id: txId,
+        output,
+        address: operation === 'receive' ? receiver : sender ? this.#addressOf(sender) : null,
+        receiver_address: operation === 'send' ? receiver : null,
+        amount,
+        operation,
+        timestamp: block.time,
+        // Only the first row has the spent outputs. A transaction that spends runes always has a row, because its runes
+        // are moved or burned.
+        spent: events === 0 ? (spent ?? null) : null,
+      });
+      events += 1;
+    };
+  }
+
+  #addressOf(script: Uint8Array): string | null {
     if (!hasAddress(script)) return null;
     // Caches addresses, because many transactions of a block share them. The key is a part of the hash in the script. A
     // later script with the same key replaces an earlier one.
@@ -343,52 +376,6 @@ export class BlockIndexer {
     const address = addressOf(script, this.indexing.network, this.indexing.hash256);
     this.#addresses.set(key, { script, address });
     return address;
-  }
-}
-
-/** Converts the events of a transaction to rows: adds the columns that all events of the transaction share. */
-class TransactionRows implements RowTarget {
-  readonly #txId: string;
-  #events = 0;
-
-  constructor(
-    readonly state: BlockIndexer,
-    readonly transaction: TransactionPlace,
-    readonly index: number,
-    /** Outpoints with runes that the transaction spends. Undefined if there are none. */
-    readonly spent: string | undefined,
-  ) {
-    this.#txId = hashText(state.block.txids, 32 * index);
-  }
-
-  addressOf(script: Uint8Array): string | null {
-    return this.state.addressOf(script);
-  }
-
-  receiver(output: number): string | null {
-    return this.state.addressOf(scriptOf(this.state.block, this.transaction, output));
-  }
-
-  emit({ rune, operation, output = null, address = null, receiver = null, amount }: Event): void {
-    const { block, indexing } = this.state;
-    const isFirst = this.#events === 0;
-    indexing.emit({
-      rune_id: runeIdText(rune),
-      block_hash: block.hash,
-      block_height: indexing.height,
-      tx_index: this.index,
-      event_index: this.#events++,
-      tx_id: this.#txId,
-      output,
-      address,
-      receiver_address: receiver,
-      amount: amount ?? null,
-      operation,
-      timestamp: block.time,
-      // Only the first row has the spent outputs. A transaction that spends runes always has a row, because its runes
-      // are moved or burned.
-      spent: isFirst ? (this.spent ?? null) : null,
-    });
   }
 }
 

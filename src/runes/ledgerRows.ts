@@ -51,34 +51,30 @@ export interface RuneRow extends RuneNames {
   readonly timestamp: number;
 }
 
-/** Columns that differ between the rows of a transaction. */
+/** What differs between the rows of a transaction. */
 export interface Event {
   readonly rune: RuneId;
   readonly operation: LedgerRow['operation'];
-  readonly output?: number | null;
-  readonly address?: string | null;
-  readonly receiver?: string | null;
+  readonly output?: number | undefined;
+  /** Script of the spent output that had the amount. Undefined for a premine or a mint, and for received amounts. */
+  readonly sender?: Uint8Array | undefined;
   readonly amount?: bigint;
 }
+
+type Emit = (event: Event) => void;
 
 /** Maximum number of rows of a transaction. A transaction that needs more gets sums instead (docs/files.md). */
 const MAX_ROWS = 10_000;
 
-/** Receives the events of one transaction. Also returns the addresses that these events need. */
-export interface RowTarget {
-  /** Returns the address of a script, null for none. */
-  addressOf(script: Uint8Array): string | null;
-  /** Returns the address of an output, null for none. */
-  receiver(output: number): string | null;
-  emit(event: Event): void;
-}
-
-/** Emits the rows of all moves. `others`, the number of the transaction's other rows, counts towards `limit`. */
-export function emitMoves(allocation: Allocation, target: RowTarget, others: number, limit = MAX_ROWS): void {
+/**
+ * Emits the rows of all moves. `others`, the number of the transaction's other rows, counts towards MAX_ROWS. `addressOf`
+ * returns the address of a script, null for none.
+ */
+export function emitMoves(allocation: Allocation, emit: Emit, addressOf: (script: Uint8Array) => string | null, others: number): void {
   let rows = others;
   for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);
-  if (rows > limit) emitSums(allocation, target);
-  else emitEach(allocation, target);
+  if (rows > MAX_ROWS) emitSums(allocation, emit, addressOf);
+  else emitEach(allocation, emit);
 }
 
 /** Counts the rows of a piece without creating them. */
@@ -87,22 +83,14 @@ function rowsOf(allocation: Allocation, { first, count, sender, begins }: Piece)
   return (begins ? count : 0) + (sender ? count : 0);
 }
 
-function emitEach(allocation: Allocation, target: RowTarget): void {
+function emitEach(allocation: Allocation, emit: Emit): void {
   const { pieces } = allocation;
-  for (let i = 0; i < pieces.length; i++) {
-    const piece = pieces[i];
-    for (let n = 0; piece && n < piece.count; n++) {
+  for (const [i, piece] of pieces.entries()) {
+    const { rune } = piece.queue;
+    for (let n = 0; n < piece.count; n++) {
       const output = allocation.outputOf(piece, n);
-      if (piece.begins && !allocation.isBurned(output)) {
-        target.emit({
-          rune: piece.queue.rune,
-          operation: 'receive',
-          output,
-          address: target.receiver(output),
-          amount: amountOfMove(pieces, i),
-        });
-      }
-      emitGiven(allocation, target, piece, output, piece.amount);
+      if (piece.begins && !allocation.isBurned(output)) emit({ rune, operation: 'receive', output, amount: amountOfMove(pieces, i) });
+      emitGiven(allocation, emit, piece, output, piece.amount);
     }
   }
 }
@@ -117,36 +105,24 @@ function amountOfMove(pieces: readonly Piece[], index: number): bigint {
 }
 
 /** Emits the `burn` or `send` row of an amount. A premine or mint that is not burned has neither: nobody sent it. */
-function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }: Piece, output: number, amount: bigint): void {
-  const { rune } = queue;
-  const address = sender ? target.addressOf(sender) : null;
-  if (allocation.isBurned(output)) {
-    target.emit({ rune, operation: 'burn', output: output === NOWHERE ? null : output, address, amount });
-  } else if (sender) {
-    target.emit({ rune, operation: 'send', output, address, receiver: target.receiver(output), amount });
-  }
+function emitGiven(allocation: Allocation, emit: Emit, { queue: { rune }, sender }: Piece, output: number, amount: bigint): void {
+  if (allocation.isBurned(output)) emit({ rune, operation: 'burn', output: output === NOWHERE ? undefined : output, sender, amount });
+  else if (sender) emit({ rune, operation: 'send', output, sender, amount });
 }
 
 /**
  * Emits a row per sum instead of a row per move: received amounts by rune and output, then sent or burned amounts by
  * rune, sender and output.
  */
-function emitSums(allocation: Allocation, target: RowTarget): void {
+function emitSums(allocation: Allocation, emit: Emit, addressOf: (script: Uint8Array) => string | null): void {
   const queues = allocation.queues();
-  for (const { rune, pieces } of queues) {
-    for (const [output, amount] of allocation.sums(pieces)) {
-      if (!allocation.isBurned(output)) target.emit({ rune, operation: 'receive', output, address: target.receiver(output), amount });
-    }
-  }
+  for (const { rune, pieces } of queues)
+    for (const [output, amount] of allocation.sums(pieces))
+      if (!allocation.isBurned(output)) emit({ rune, operation: 'receive', output, amount });
   for (const { pieces } of queues) {
-    for (const given of bySender(allocation, target, pieces)) {
-      for (const [output, amount] of allocation.sums(given)) if (given[0]) emitGiven(allocation, target, given[0], output, amount);
-    }
+    // Groups keep the order of their first pieces.
+    const given = pieces.filter(({ sender, first, count }) => sender || (count === 1 && allocation.isBurned(first)));
+    for (const some of groupBy(given, ({ sender }) => (sender ? addressOf(sender) : null)).values())
+      for (const [output, amount] of allocation.sums(some)) if (some[0]) emitGiven(allocation, emit, some[0], output, amount);
   }
-}
-
-/** Groups the pieces that have `send` or `burn` rows by the sender's address, in the order of their first pieces. */
-function bySender(allocation: Allocation, target: RowTarget, pieces: readonly Piece[]): Iterable<Piece[]> {
-  const given = pieces.filter(({ sender, first, count }) => sender || (count === 1 && allocation.isBurned(first)));
-  return groupBy(given, ({ sender }) => (sender ? target.addressOf(sender) : null)).values();
 }

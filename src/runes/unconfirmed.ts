@@ -5,7 +5,7 @@
 import { groupBy } from '../groupBy.ts';
 import { joinBytes } from '../joinBytes.ts';
 import { type Hash256, hashText, outpointText } from './bytes.ts';
-import { BlockIndexer, type PreviousOutput } from './indexBlock.ts';
+import { BlockIndexer, etchedName, type PreviousOutput } from './indexBlock.ts';
 import type { LedgerRow } from './ledgerRows.ts';
 import { mintWindow } from './mintTerms.ts';
 import { FIRST_RESERVED, nameText } from './name.ts';
@@ -114,7 +114,8 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
   const { height, hash256, countRow } = allocating;
   const block = readUnconfirmed(joinBytes([COINBASE, ...transactions.map(({ bytes }) => bytes)]), transactions.length + 1, hash256);
   const all = new Map(transactions.map((one) => [one.txid, one]));
-  const spenders = spendersOf(transactions);
+  const spends = transactions.flatMap(({ txid, inputs }) => inputs.map((outpoint) => ({ outpoint, txid })));
+  const spenders = groupBy(spends, ({ outpoint }) => outpoint);
   const known = new Map<string, Known>();
   let rows: LedgerRow[] = [];
   const indexer = new BlockIndexer(block, {
@@ -163,12 +164,6 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
   return [...known.values()];
 }
 
-/** Returns the ids of the transactions that spend each outpoint, by outpoint. */
-function spendersOf(transactions: readonly Unconfirmed[]): Map<string, { readonly txid: string }[]> {
-  const inputs = transactions.flatMap((one) => one.inputs.map((outpoint) => ({ outpoint, txid: one.txid })));
-  return groupBy(inputs, ({ outpoint }) => outpoint);
-}
-
 /**
  * Adds a reason for a rune. A rune id of the next block may have two reasons: a parent may mint this rune, and this
  * transaction may etch it.
@@ -193,7 +188,7 @@ function uncertain(
   else if (rune && mayBeMinted(rune, height))
     found.push([mint, `the mint of ${runeIdText(mint)} fails if other mints reach its cap before, or outside of its heights`]);
   if (message?.etching !== undefined) {
-    const name = message.kind === 'cenotaph' ? message.etching : message.etching.rune;
+    const name = etchedName(message);
     if (name === undefined) found.push([id, 'the id and the name of an etching without a name depend on its place in a block']);
     else if (name < FIRST_RESERVED && !ledger.nameTaken(name))
       found.push([id, `the etching of ${nameText(name)} fails if another one takes the name before, or if its commitment is too young`]);

@@ -14,7 +14,7 @@ import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import { parseHexId } from '../../pages/parseIds.ts';
 import { scriptOfAddress } from '../../runes/address.ts';
 import { outpointText } from '../../runes/bytes.ts';
-import type { PreviousOutput } from '../../runes/indexBlock.ts';
+import { etchedName, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { nameText, spacedName } from '../../runes/name.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { blockOf, knownId, type RuneId, runeId, runeIdText } from '../../runes/runeId.ts';
@@ -176,7 +176,7 @@ class MirrorState {
       };
       const mint = message?.mint === undefined ? -1 : knownId(message.mint);
       if (mint >= 0 && blockOf(mint) < this.height) need(`rune ${mint}`, () => this.#loadRune(mint));
-      const name = message?.kind === 'cenotaph' ? message.etching : message?.etching?.rune;
+      const name = message && etchedName(message);
       if (name !== undefined) need(`name ${name}`, () => this.#loadName(name));
       needs.add(txid);
     }
