@@ -66,7 +66,7 @@ export const hasTooManyFiles = (message: string): boolean => /EMFILE|Too many op
 
 export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 
-/** Calls `list`, which lists a folder. Returns an empty list if the folder does not exist. */
+/** Calls `list`, which reads a folder or a file. Returns an empty list if it does not exist. */
 export function emptyIfMissing<Entry>(list: () => Entry[]): Entry[] {
   try {
     return list();

@@ -18,14 +18,12 @@ export function helpOf(command: Command, width: number, paint: Paint): string {
   const { about, flags, positionals, examples, exits } = command;
   const usage = `Usage: ${callOf(command, `[flags]${positionals === undefined ? '' : ` ${positionals.name}`}`)}`;
   const table = (rows: readonly Row[]) => layOut(rows, leftWidth(rows), width);
-  const flagRows = flags.map((flag): Row => [spell(flag), aboutOf(flag)]);
-  const left = leftWidth(flagRows);
+  const rowOf = (flag: Flag): Row => [spell(flag), aboutOf(flag)];
+  const left = leftWidth(flags.map(rowOf));
   const sections: string[][] = [[usage], wrap(about, width)];
   for (const [i, flag] of flags.entries()) {
-    const row = flagRows[i];
-    if (row === undefined) continue;
     if (i === 0 || flag.heading !== undefined) sections.push([paint('bold', flag.heading ?? 'Flags')]);
-    for (const line of layOut([row], left, width)) sections.at(-1)?.push(line);
+    for (const line of layOut([rowOf(flag)], left, width)) sections.at(-1)?.push(line);
   }
   const shown = examples.map((example): string[] => [
     `${' '.repeat(INDENT)}${callOf(command, example.args)}`,

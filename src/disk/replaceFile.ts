@@ -103,18 +103,17 @@ export function isSameFile(a: string, b: string): boolean {
   return areLinked(first, second) || (first.size === second.size && haveSameBytes(a, b, first.size));
 }
 
-/** Size in bytes of the pieces in which files are compared. Smaller files are compared in one step. */
+/** Maximum size in bytes of the pieces in which files are compared. */
 const PIECE = 1 << 20;
 
 /** True if two files, both of `size` bytes, have the same content. */
 function haveSameBytes(a: string, b: string, size: number): boolean {
-  if (size <= PIECE) return readRegularFile(a).equals(readRegularFile(b));
   const handles: number[] = [];
   try {
     for (const path of [a, b]) handles.push(openRegularFile(path));
-    const pieces = handles.map((handle) => [handle, Buffer.allocUnsafe(PIECE)] as const);
+    const pieces = handles.map((handle) => [handle, Buffer.allocUnsafe(Math.min(size, PIECE))] as const);
     for (let at = 0; at < size; at += PIECE) {
-      const [first, second] = pieces.map(([handle, piece]) => piece.subarray(0, readSync(handle, piece, 0, PIECE, at)));
+      const [first, second] = pieces.map(([handle, piece]) => piece.subarray(0, readSync(handle, piece, 0, piece.length, at)));
       if (first === undefined || second?.equals(first) !== true) return false;
     }
     return true;

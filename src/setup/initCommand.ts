@@ -100,18 +100,16 @@ export function writeSettings(settings: Answers): void {
   }
 }
 
-/** Default answers. A pull from a node reads all blocks unless the setting `blocks` says otherwise. */
-const DEFAULTS: Readonly<Record<string, string>> = { dialect: 'hiro', layout: 'archive' };
-
 /**
  * Returns the settings that flags give, or that the user answers to `question`. Asks again after a wrong answer. Throws a
  * UsageError for a wrong flag.
  */
 export async function settingsOf(flags: Flags, question?: (text: string) => Promise<string>): Promise<Answers> {
   const settings: Record<string, Record<string, string>> = {};
-  for (const { name, section, question: text, check } of QUESTIONS) {
+  for (const { name, section, question: text, check, ...flag } of QUESTIONS) {
     const isMirror = settings['pull']?.['from']?.startsWith('core:') === false;
-    const byDefault = name === 'blocks' && isMirror ? '-1008..' : (DEFAULTS[name] ?? '');
+    // A pull from a node reads all blocks unless the setting `blocks` says otherwise.
+    const byDefault = name !== 'blocks' ? (flag.byDefault ?? '') : isMirror ? '-1008..' : '';
     for (let [isRight, hint] = [false, '']; !isRight; ) {
       const given = flags.one(name) ?? (await question?.(`${hint}${text}: `)) ?? '';
       try {
