@@ -55,12 +55,12 @@ export async function* sortedRows(
  * rows that they can be sorted, grouped or joined at once, unless more rows have the same key.
  */
 export async function* rowParts(
-  { rows, most, bound = Number.POSITIVE_INFINITY, key, keys, rowBytes = ROW_BYTES, hashEnd }: KeyedRows,
+  form: KeyedRows,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): AsyncGenerator<string> {
-  const queries = [rows].flat();
-  const all = unionOf(queries);
+  const { rows, most, bound = Number.POSITIVE_INFINITY, rowBytes = ROW_BYTES } = form;
+  const all = unionOf(rows);
   const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
   if (bound <= atOnce && bound <= limits.keptRecords) return yield all;
   const sql = most ?? `(SELECT count(*) FROM (${all}))`;
@@ -72,31 +72,22 @@ export async function* rowParts(
   countCrossing('sortedAtOnce');
   const folder = join(store.scratch, store.nameOf('sorted'));
   try {
-    yield* dividedRows(queries, count, folder, { key, keys, atOnce, rowBytes, hashEnd }, store);
+    yield* dividedRows(form, count, atOnce, folder, store);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-interface PartForm extends Required<Pick<KeyedRows, 'key' | 'rowBytes'>>, Pick<KeyedRows, 'keys'> {
-  /** Number of rows of a part. */
-  readonly atOnce: number;
-  readonly hashEnd: number | undefined;
-}
-
-/** Writes rows to a folder for each range of keys in `folder`. Divides a range again that has far more rows than it should. */
-async function* dividedRows(
-  queries: readonly string[],
-  count: number,
-  folder: string,
-  form: PartForm,
-  store: Store,
-): AsyncGenerator<string> {
-  const { key, keys = unionOf(queries), atOnce, rowBytes, hashEnd } = form;
+/**
+ * Writes `count` rows to a folder for each range of keys in `folder`. A part has about `atOnce` rows. Divides a range again
+ * that has far more.
+ */
+async function* dividedRows(form: KeyedRows, count: number, atOnce: number, folder: string, store: Store): AsyncGenerator<string> {
+  const { key, keys = unionOf(form.rows), rowBytes = ROW_BYTES, hashEnd } = form;
   const parts = Math.min(Math.ceil(count / atOnce), MOST_PARTS);
   const ends = hashEnd === undefined ? await sampledEnds(keys, parts, key, store) : evenEnds(parts, hashEnd);
-  if (ends.length === 0) return yield unionOf(queries);
-  for (const query of queries)
+  if (ends.length === 0) return yield unionOf(form.rows);
+  for (const query of [form.rows].flat())
     await store.writeRows(`SELECT *, ${partOf(key, ends)} AS part FROM (${query})`, folder, { by: 'part', rowBytes });
   for (let part = 0; part <= ends.length; part += 1) {
     const file = join(folder, `part=${part}`);
@@ -104,7 +95,7 @@ async function* dividedRows(
     const rows = `FROM ${readRows(file)}`;
     const held = await store.number(`SELECT count(*) AS number ${rows}`);
     if (held <= MOST_EXCESS * atOnce) yield rows;
-    else yield* dividedRows([rows], held, join(folder, `again-${part}`), { ...form, keys: undefined, hashEnd: undefined }, store);
+    else yield* dividedRows({ rows, key, rowBytes }, held, atOnce, join(folder, `again-${part}`), store);
     rmSync(file, { recursive: true });
   }
 }
@@ -112,7 +103,11 @@ async function* dividedRows(
 /** Largest accepted number of rows of a part, as a multiple of what it should have. Parts that are divided by samples vary. */
 const MOST_EXCESS = 1.5;
 
-const unionOf = (queries: readonly string[]): string => queries.map((query) => `(${query})`).join(' UNION ALL ');
+const unionOf = (rows: KeyedRows['rows']): string =>
+  [rows]
+    .flat()
+    .map((query) => `(${query})`)
+    .join(' UNION ALL ');
 
 /** Returns SQL for the number of the part of a key: the number of `ends` that are not above it. */
 function partOf(key: string, ends: readonly string[], first = 0): string {
