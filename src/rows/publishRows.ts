@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import { KINDS, type Kind, namesOf, type RowFile, type RowsIndex, rowsName } from '../contract/rowsSchemas.ts';
 import { sourcesUpTo } from '../contract/sources.ts';
-import { isWithin, portionsOf } from '../duckdb/blockRanges.ts';
+import { type BlockRange, isWithin, portionsOf } from '../duckdb/blockRanges.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import type { Table } from '../duckdb/table.ts';
@@ -140,8 +140,6 @@ async function indexOf(
   return { ...head, files, runes };
 }
 
-type Heights = Pick<RowFile, 'first' | 'last'>;
-
 /** Moves files that were made to the output. Returns their entries for the index. */
 type Take = (kind: Kind, files: readonly FileOfRows[], form: TableForm) => Promise<RowFile[]>;
 
@@ -165,7 +163,7 @@ async function writeFiles(
 ): Promise<RowFile[]> {
   const form = ledgerForm(hasSpent);
   const range = rangeSql(await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${state.tip}`));
-  const nameOf = ({ first, last }: Heights) => `${first}-${last}`;
+  const nameOf = ({ first, last }: BlockRange) => `${first}-${last}`;
   const touched = new Set((await store.rows(`SELECT DISTINCT ${range} FROM ${affected}`, { first: int, last: int })).map(nameOf));
   const ranges = await store.rows(
     `SELECT first, last, sum(records)::BIGINT AS records FROM (SELECT records, ${range} FROM ${state.held}) GROUP BY first, last ORDER BY first`,
@@ -191,7 +189,7 @@ async function writeFiles(
 /** Returns a table with the rows of these ranges: rows of affected blocks from the input, others from old files. */
 async function restOf(
   out: string,
-  ranges: readonly Heights[],
+  ranges: readonly BlockRange[],
   stale: readonly RowFile[],
   table: LedgerRows['table'],
   affected: Loaded['affected'],

@@ -88,15 +88,16 @@ export async function moveIn(folder: string, temporary: string, kind: Kind, entr
 
 /** Throws an InputError if a file of the index is missing, has another size, or has another SHA-256. */
 export async function checkFile(folder: string, kind: Kind, entry: RowFile): Promise<void> {
-  const path = join(folder, rowsName(kind, entry));
-  checkSize(folder, kind, entry);
+  const path = checkSize(folder, kind, entry);
   if ((await sha256Of(path)) !== entry.sha256) throw lost(`${path} is damaged: its SHA-256 differs from the index`, folder);
 }
 
-function checkSize(folder: string, kind: Kind, entry: RowFile): void {
+/** Returns the path of a file that has the size in its entry. */
+function checkSize(folder: string, kind: Kind, entry: RowFile): string {
   const path = join(folder, rowsName(kind, entry));
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (size !== entry.bytes) throw lost(`${path} is ${size === undefined ? 'missing' : 'damaged: its size differs from the index'}`, folder);
+  return path;
 }
 
 /** Throws an InputError for the first file of the index that is missing or has another size. */

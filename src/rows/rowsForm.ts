@@ -70,65 +70,40 @@ function lineOf(fields: readonly Field[]): string {
   });
 }
 
-export interface Stamp {
-  readonly bytes: number;
-  /** SHA-256 of the content, 64 hex digits. */
-  readonly sha256: string;
-}
+/** Size and SHA-256 of a file. */
+type Stamp = Pick<RowFile, 'bytes' | 'sha256'>;
 
 /** Number and digest of the rows of a file. They do not depend on the program that wrote the file. */
-export interface Content {
-  readonly rows: number;
-  /** SHA-256 of the rows: see contract/rowsSchemas.ts. */
-  readonly digest: string;
-}
+export type Content = Pick<RowFile, 'rows' | 'digest'>;
 
-/**
- * Describes how each of these files differs from a form, in its columns, their types or the order of rows. Undefined for
- * a file that fits.
- */
-export async function formFaults(paths: readonly string[], form: TableForm, store: Store): Promise<(string | undefined)[]> {
-  if (paths.length === 0) return [];
-  const expected = Object.entries(columnsOf(form.fields)).map((column) => column.join(' '));
-  const columns = await columnsIn(paths, store);
-  const isFit = columns.map((found) => found === expected.join(', '));
-  const fit = paths.filter((_, i) => isFit[i]);
-  const unsorted = await unsortedFiles(fit, form, store);
-  return paths.map((path, i) => {
-    if (isFit[i]) return unsorted.has(path) ? 'its rows are not sorted' : undefined;
-    return `it has unexpected columns: ${columns[i]?.slice(0, 500)}`;
-  });
-}
-
-/** Returns the columns of each file with their types. */
-async function columnsIn(paths: readonly string[], store: Store): Promise<string[]> {
+/** Describes how files differ from a form, in their columns, their types or the order of rows, by path. Omits files that fit. */
+export async function formFaults(paths: readonly string[], { fields, order }: TableForm, store: Store): Promise<Map<string, string>> {
+  const faults = new Map<string, string>();
+  if (paths.length === 0) return faults;
+  const expected = Object.entries(columnsOf(fields)).map((column) => column.join(' '));
   const elements = await store.rows(
     `SELECT file_name AS file, name || ' ' || CASE WHEN repetition_type = 'REPEATED' THEN 'nested' ELSE coalesce(duckdb_type, 'nested') END AS "column"
      FROM ${readParquetSchemas(paths)}`,
     { file: text, column: text },
   );
   const files = groupBy(elements, ({ file }) => file);
-  // The first element stands for all columns.
-  return paths.map((path) =>
-    (files.get(resolve(path)) ?? [])
-      .slice(1)
-      .map(({ column }) => column)
-      .join(', '),
-  );
-}
-
-/** Returns those of these files whose rows are not sorted. The files have the columns of the form. */
-async function unsortedFiles(paths: readonly string[], { order }: TableForm, store: Store): Promise<ReadonlySet<string | undefined>> {
-  if (paths.length === 0) return new Set();
+  for (const path of paths) {
+    // The first element stands for all columns.
+    const [, ...columns] = (files.get(resolve(path)) ?? []).map(({ column }) => column);
+    if (columns.join() !== expected.join()) faults.set(path, `it has unexpected columns: ${columns.join(', ').slice(0, 500)}`);
+  }
+  const fit = paths.filter((path) => !faults.has(path));
+  if (fit.length === 0) return faults;
   const place = `(file, ${order.join(', ')})`;
   // OVER () without ORDER BY goes through the rows in the order of the files.
-  const found = await store.rows(
+  const unsorted = await store.rows(
     `SELECT DISTINCT file FROM (SELECT file, ${place} AS place, lag(${place}) OVER () AS before
-       FROM (SELECT file_index::BIGINT AS file, * FROM ${readFiles('parquet', paths)}))
+       FROM (SELECT file_index::BIGINT AS file, * FROM ${readFiles('parquet', fit)}))
      WHERE NOT coalesce(before IS NULL OR before < place, false)`,
     { file: int },
   );
-  return new Set(found.map(({ file }) => paths[file]));
+  for (const { file } of unsorted) faults.set(fit[file] ?? '', 'its rows are not sorted');
+  return faults;
 }
 
 /** Counts the rows of files, which must have the form, and computes the digest of the rows of each. */
@@ -171,22 +146,19 @@ export interface FileOfRows extends Pick<RowFile, 'first' | 'last'>, Partial<Pic
 
 /** Returns the entry of each file for an index, or what is wrong with the file: its form, or another SHA-256 than it should have. */
 export async function entriesOf(files: readonly FileOfRows[], form: TableForm, store: Store): Promise<(RowFile | string)[]> {
-  const found: (Stamp | string)[] = [];
+  const [stamps, faults] = [new Map<string, Stamp>(), new Map<string, string>()];
   for (const { path, sha256 } of files) {
     const stamp = await stampOf(path);
-    if (stamp === undefined) found.push('it is missing, or no regular file');
-    else found.push(sha256 === undefined || sha256 === stamp.sha256 ? stamp : 'its SHA-256 differs from the index');
+    if (stamp === undefined) faults.set(path, 'it is missing, or no regular file');
+    else if (sha256 !== undefined && sha256 !== stamp.sha256) faults.set(path, 'its SHA-256 differs from the index');
+    else stamps.set(path, stamp);
   }
-  const sound = files.filter((_, i) => typeof found[i] !== 'string').map(({ path }) => path);
-  const faults = await formFaults(sound, form, store);
-  const fit = sound.filter((_, i) => faults[i] === undefined);
+  for (const [path, fault] of await formFaults([...stamps.keys()], form, store)) faults.set(path, fault);
+  const fit = [...stamps.keys()].filter((path) => !faults.has(path));
   const contents = await contentsOf(fit, form, store);
-  const contentAt = new Map(fit.map((path, i) => [path, contents[i]]));
-  const faultAt = new Map(sound.map((path, i) => [path, faults[i]]));
-  return files.map(({ path, first, last }, i) => {
-    const stamp = found[i] ?? '';
-    if (typeof stamp === 'string') return stamp;
-    const { rows = 0, digest = '' } = contentAt.get(path) ?? {};
-    return faultAt.get(path) ?? { first, last, rows, ...stamp, digest };
+  const entries = new Map(fit.map((path, i) => [path, { ...stamps.get(path), ...contents[i] }]));
+  return files.map(({ path, first, last }) => {
+    const { rows = 0, bytes = 0, sha256 = '', digest = '' } = entries.get(path) ?? {};
+    return faults.get(path) ?? { first, last, rows, bytes, sha256, digest };
   });
 }

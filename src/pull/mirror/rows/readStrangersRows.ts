@@ -78,8 +78,7 @@ async function faultOf({ path, kind, rows, first, last, hasSpent, runes, limits 
   if (!found.isPlain) return 'its pages are in other encodings than this program writes';
   if (found.unpacked > mostBytes(rows, isLedger ? heights : 1, limits))
     return `it has ${found.unpacked} bytes after unpacking, too many for ${rows} rows`;
-  const [misfit] = await formFaults([path], form, store);
-  const fault = misfit ?? (await faultOfCells(path, form, heights, limits, store));
+  const fault = (await formFaults([path], form, store)).get(path) ?? (await faultOfCells(path, form, heights, limits, store));
   const contradiction = fault ?? (await (isLedger ? faultOfBlocks : faultOfRunes)(path, first, last, store));
   if (contradiction !== undefined || !isLedger || !hasSpent) return contradiction;
   const premines =
