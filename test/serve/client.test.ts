@@ -3,22 +3,51 @@
  * a server of the API.
  */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { createServer } from 'node:http';
+import { basename, dirname, join } from 'node:path';
+import handler from 'serve-handler';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../../src/contract/answerSchemas.ts';
 import { manifest } from '../../src/contract/schemas.ts';
 import { DIALECTS, LAYOUTS } from '../../src/pages/mirrorOptions.ts';
 import * as source from '../../src/serve/client/mirrorClient.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
+import { clientIn } from '../support/builtClient.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
-import { clientIn, closeHosts, HOSTS, startExact } from '../support/clientHosts.ts';
-import type { Listening } from '../support/server.ts';
+import { ROOT } from '../support/cli.ts';
+import { type Listening, listening, startServer } from '../support/server.ts';
 
 const work = temporaryFolder();
 const folderOf = (layout: string, dialect: string) => join(work, `${layout}-${dialect}`);
 let bundled: typeof source;
 
-closeHosts();
+const started: Listening[] = [];
+afterAll(async () => {
+  for (const host of started) await host.close();
+});
+
+/** Notes a server, so that it is closed. */
+async function kept(starting: Promise<Listening>): Promise<Listening> {
+  const host = await starting;
+  started.push(host);
+  return host;
+}
+
+/** Starts the local server, which answers exactly like the API. */
+const startExact = (folder: string) => kept(startServer(folder));
+
+/** Starts a static file server with the settings of hosting/files-only. */
+async function startFilesOnly(folder: string): Promise<string> {
+  const config = JSON.parse(readFileSync(join(ROOT, 'hosting/files-only/serve.json'), 'utf8')) as Parameters<typeof handler>[2];
+  return (await kept(listening(createServer((request, response) => handler(request, response, { ...config, public: folder }))))).url;
+}
+
+/** Kinds of hosts. Each function returns the URL of a build's folder on that host. */
+const HOSTS = {
+  'npm start': async (folder: string) => (await startExact(folder)).url,
+  'a host of files alone': startFilesOnly,
+  'a folder of a host of files alone': async (folder: string) => `${await startFilesOnly(dirname(folder))}/${basename(folder)}/`,
+};
 
 beforeAll(async () => {
   for (const layout of LAYOUTS) {
@@ -44,7 +73,7 @@ describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,'
   let base: string;
   let exact: Listening;
   beforeAll(async () => {
-    base = (await HOSTS[name]?.(folder)) ?? '';
+    base = await HOSTS[name](folder);
     exact = await startExact(folder);
   });
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { MANIFEST } from '../support/archives.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
-import { exampleBelow } from '../support/clientHosts.ts';
+import { exampleBelow } from '../support/builtClient.ts';
 import { KEY, STRANGER, signedFiles } from '../support/lyingHost.ts';
 import { writeRows } from '../support/nodeRows.ts';
 import { grown, modelOf, outputsMade } from '../support/outputStates.ts';

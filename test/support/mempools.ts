@@ -21,7 +21,7 @@ import { compact } from '../rehearsal/blockWriter.ts';
 import { ChainMaker, ROWS_PER_BLOCK } from '../rehearsal/chain.ts';
 import { Model, type TransactionRows } from '../rehearsal/model/model.ts';
 import { temporaryFolder, testBuild, writeFiles } from './build.ts';
-import { clientIn } from './clientHosts.ts';
+import { clientIn } from './builtClient.ts';
 import { fetchOver, readFiles } from './lyingHost.ts';
 import { hash256, sealed } from './memoryLedger.ts';
 import { filesOf } from './modelRows.ts';

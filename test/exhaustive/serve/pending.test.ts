@@ -14,7 +14,7 @@ import { readTransaction } from '../../../src/runes/unconfirmed.ts';
 import { Mirror, type PendingQuery, type RawTransaction } from '../../../src/serve/client/mirrorClient.ts';
 import { type MirrorReads, pendingRunes } from '../../../src/serve/client/pending.ts';
 import { temporaryFolder } from '../../support/build.ts';
-import { exampleBelow } from '../../support/clientHosts.ts';
+import { exampleBelow } from '../../support/builtClient.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
 import { checkMempools, MempoolChain, type RawPending, remembering } from '../../support/mempools.ts';
 import { NO_HEIGHTS } from '../../support/outputStates.ts';

@@ -16,9 +16,9 @@ import { makeKey } from '../../../src/output/signingKeys.ts';
 import type { MirrorOptions } from '../../../src/serve/client/client.d.ts';
 import { MANIFEST } from '../../support/archives.ts';
 import { temporaryFolder, testBuild } from '../../support/build.ts';
+import { clientIn } from '../../support/builtClient.ts';
 import { Mirror, MirrorError } from '../../support/bundledClient.ts';
 import { SAMPLE_INPUT } from '../../support/cases.ts';
-import { clientIn } from '../../support/clientHosts.ts';
 import { everyTarget, type Files, fetchOver, forged, KEY, STRANGER, signedBuilds, signedFiles, TIMES } from '../../support/lyingHost.ts';
 import { integersFor, randomFor } from '../../support/seed.ts';
 
