@@ -2,9 +2,9 @@
  * The chart of the overview: records by height, stacked by operation, as SVG. Positions along the axis are shares of the
  * width, so one drawing fits every screen. Uses no charting library, because a library would be much larger.
  */
-import type { Stats } from '../contract/statsSchemas.ts';
+import type { ActivityEntry, Stats } from '../contract/statsSchemas.ts';
+import { runsOf } from '../groupBy.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
-import { type Column, columnsOf, linear } from './chartColumns.ts';
 import { count, groupDigits, utc } from './formatValues.ts';
 
 /** Place of the columns in the drawing, in pixels from above. The labels of the axis are below them. */
@@ -18,6 +18,49 @@ const [NARROW, DIGIT] = [290, 7.4];
 
 /** Operations in the order of a stacked column, from bottom to top: the most frequent operations are at the bottom. */
 export const FROM_BELOW = [...OPERATIONS].reverse();
+
+interface Column {
+  readonly entry: ActivityEntry;
+  /** First and last of the column's heights that the mirror covers. */
+  readonly first: number;
+  readonly last: number;
+  /** Number of records. */
+  readonly total: number;
+  /** True if many heights without activity precede this column. */
+  readonly followsGap: boolean;
+}
+
+/** A gap of more than this many buckets breaks the axis. */
+const GAP_IN_BUCKETS = 20;
+
+/** Returns a column for each entry. */
+export function columnsOf({ activity, bucket, first, last }: Pick<Stats, 'activity' | 'bucket' | 'first' | 'last'>): Column[] {
+  const runs = runsOf(activity, (before, after) => after.height - before.height > bucket * GAP_IN_BUCKETS);
+  return runs.flatMap((run, i) =>
+    run.map((entry, n) => {
+      // An entry covers `bucket` heights. The mirror may lack some of them at its start and its end.
+      const [from, to] = [Math.max(entry.height, first ?? 0), Math.min(entry.height + bucket - 1, last ?? Number.POSITIVE_INFINITY)];
+      const total = OPERATIONS.reduce((sum, name) => sum + entry[name], 0);
+      return { entry, first: from, last: to, total, followsGap: i > 0 && n === 0 };
+    }),
+  );
+}
+
+/** Returns a scale with two to six ticks, from 0 to a round number that is at least `most`. */
+export function linear(most: number): { readonly top: number; readonly ticks: readonly number[] } {
+  const least = Math.max(most, 1) / 4;
+  const power = 10 ** Math.floor(Math.log10(least));
+  // A tick is a number of records, so 2.5 is no step.
+  const step = Math.max(1, power * ([1, 2, 2.5, 5, 10].find((each) => each * power >= least && (each !== 2.5 || power >= 10)) ?? 10));
+  const steps = Math.ceil(most / step) || 1;
+  return { top: steps * step, ticks: Array.from({ length: steps + 1 }, (_, i) => i * step) };
+}
+
+/** Formats numbers of records: `2 etching, 2 receive`. */
+export const byOperation = (counts: Stats['operations']): string =>
+  OPERATIONS.filter((name) => counts[name] > 0)
+    .map((name) => `${groupDigits(counts[name])} ${name}`)
+    .join(', ');
 
 /** Returns the HTML of the chart, with a link for each column. The statistics must have activity. */
 export function activityChart(stats: Stats): string {
@@ -70,21 +113,16 @@ function bars(columns: readonly Column[], y: (value: number) => number): string[
 }
 
 /**
- * Chooses columns whose heights label the axis, as far as they have room on a phone: the ends, then breaks, then others. A label is below the middle of its column. At the
- * ends of the chart, it begins or ends with the column if it is wider than the column.
+ * Chooses columns whose heights label the axis, as far as they have room on a phone: the ends, then breaks, then others.
+ * A label is below the middle of its column. At the ends of the chart, it begins or ends with the column if it is wider
+ * than the column.
  */
 function labelled(columns: readonly Column[]): { readonly i: number; readonly anchor: 'start' | 'middle' | 'end' }[] {
   const last = columns.length - 1;
-  const wanted = [
-    ...new Set([
-      last,
-      0,
-      ...columns.flatMap(({ followsGap }, i) => (followsGap ? [i] : [])),
-      ...[1, 2, 3].map((part) => Math.round((part * last) / 4)),
-    ]),
-  ];
+  const breaks = columns.flatMap(({ followsGap }, i) => (followsGap ? [i] : []));
+  const wanted = new Set([last, 0, ...breaks, ...[1, 2, 3].map((part) => Math.round((part * last) / 4))]);
   const taken: (readonly [from: number, to: number])[] = [];
-  return wanted.flatMap((i) => {
+  return [...wanted].flatMap((i) => {
     const length = groupDigits(columns[i]?.first ?? 0).length * DIGIT;
     const isWide = NARROW / columns.length > length;
     const anchor = isWide ? 'middle' : i === last ? 'end' : i === 0 ? 'start' : 'middle';
@@ -97,9 +135,9 @@ function labelled(columns: readonly Column[]): { readonly i: number; readonly an
 }
 
 /** Returns what a column shows, as text: `Block 840,000, 2024-04-20: 4 records (2 etching, 2 receive)`. */
-function describe({ first, last, blocks, entry, total }: Column, { bucket }: Stats): string {
+function describe({ first, last, entry, total }: Column, { bucket }: Stats): string {
+  const blocks = last - first + 1;
   const heights = first === last ? `Block ${groupDigits(first)}` : `Blocks ${groupDigits(first)} to ${groupDigits(last)}`;
   const part = blocks < bucket ? `, ${groupDigits(blocks)} of ${groupDigits(bucket)}` : '';
-  const operations = OPERATIONS.filter((name) => entry[name] > 0).map((name) => `${groupDigits(entry[name])} ${name}`);
-  return `${heights}${part}, ${utc(entry.timestamp).split(' ')[0]}: ${count(total, 'record')} (${operations.join(', ')})`;
+  return `${heights}${part}, ${utc(entry.timestamp).split(' ')[0]}: ${count(total, 'record')} (${byOperation(entry)})`;
 }

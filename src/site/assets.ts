@@ -17,19 +17,19 @@ import { clientTypes } from './clientTypes.ts';
 
 export type OwnFile = readonly [path: string, content: Buffer];
 
-/** Bundled scripts: path in the output without extension, and path below `src`. */
-const SCRIPTS: Readonly<Record<string, string>> = {
-  client: 'serve/client/mirrorClient.ts',
-  lists: 'serve/client/lists.ts',
-  proofs: 'serve/client/proofs.ts',
-  pending: 'serve/client/pending.ts',
-  'docs/init': 'site/apiDocs/apiPage.ts',
-  explorer: 'site/explorer/main.ts',
-  details: 'site/explorer/details.ts',
-  listPage: 'site/explorer/listPage.ts',
-  download: 'site/explorer/download.ts',
-};
-const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
+/** Bundled scripts and styles: path in the output without extension, and path below `src`. */
+const BUNDLES: readonly (readonly [out: string, source: string])[] = [
+  ['client', 'serve/client/mirrorClient.ts'],
+  ['lists', 'serve/client/lists.ts'],
+  ['proofs', 'serve/client/proofs.ts'],
+  ['pending', 'serve/client/pending.ts'],
+  ['docs/init', 'site/apiDocs/apiPage.ts'],
+  ['explorer', 'site/explorer/main.ts'],
+  ['details', 'site/explorer/details.ts'],
+  ['listPage', 'site/explorer/listPage.ts'],
+  ['download', 'site/explorer/download.ts'],
+  ['explorer', 'site/explorer/explorer.css'],
+];
 
 /** Time limit for the bundler, which normally takes 0.1 seconds. */
 const TIMEOUT_MS = 60_000;
@@ -88,13 +88,7 @@ interface Cached extends Pick<Bundled, 'files'> {
 
 /** Returns all scripts and styles. Bundles them again unless the file `cache` was made from the current sources. */
 export function bundles(cache: string): OwnFile[] {
-  let files = readCache(cache);
-  if (files === undefined) {
-    const begin = Date.now();
-    const bundled = bundle();
-    writeCache(cache, bundled, begin);
-    files = bundled.files;
-  }
+  const files = readCache(cache) ?? bundle(cache);
   return files.map(([path, text]) => [path, Buffer.from(text)]);
 }
 
@@ -130,26 +124,25 @@ const sha256Of = (source: string): string =>
     .update(readFileSync(join(PROJECT, source)))
     .digest('hex');
 
-/** Bundles all scripts and styles in one child process. */
-function bundle(): Bundled {
+/** Bundles all scripts and styles in one child process. Writes the cache. */
+function bundle(cache: string): Bundled['files'] {
+  const begin = Date.now();
   const folder = join(inSource('.'), 'out');
-  const options = [SCRIPTS, STYLES].map(
-    (entries): BuildOptions => ({
-      absWorkingDir: PROJECT,
-      entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
-      outdir: folder,
-      bundle: true,
-      // Separate bundles: the explorer loads details.js, listPage.js and download.js later, and the client
-      // loads lists.js, proofs.js and pending.js later.
-      external: ['./details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
-      minify: true,
-      write: false,
-      metafile: true,
-      format: 'esm',
-      target: 'es2022',
-      charset: 'utf8',
-    }),
-  );
+  const options: BuildOptions = {
+    absWorkingDir: PROJECT,
+    entryPoints: BUNDLES.map(([out, source]) => ({ out, in: inSource(source) })),
+    outdir: folder,
+    bundle: true,
+    // Separate bundles: the explorer loads details.js, listPage.js and download.js later, and the client
+    // loads lists.js, proofs.js and pending.js later.
+    external: ['./details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
+    minify: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    target: 'es2022',
+    charset: 'utf8',
+  };
   const { error, status, stdout, stderr } = spawnSync(process.execPath, [inSource('site/bundle.cjs'), JSON.stringify(options)], {
     encoding: 'utf8',
     timeout: TIMEOUT_MS,
@@ -158,10 +151,11 @@ function bundle(): Bundled {
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(/^.*(?:Error|error).*$/m.exec(stderr)?.[0] ?? `the bundler ended with exit code ${status}`);
   const { files, inputs } = JSON.parse(stdout) as Bundled;
-  const types = clientTypes(readFileSync(join(PROJECT, CLIENT_TYPES), 'utf8'));
+  const named: Bundled['files'] = [
+    ...files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text] as const),
+    ['client.d.ts', clientTypes(readFileSync(join(PROJECT, CLIENT_TYPES), 'utf8'))],
+  ];
   const schemas = readdirSync(inSource('contract')).map((name) => `src/contract/${name}`);
-  return {
-    files: [...files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text] as const), ['client.d.ts', types]],
-    inputs: [...inputs, ...schemas],
-  };
+  writeCache(cache, { files: named, inputs: [...inputs, ...schemas] }, begin);
+  return named;
 }

@@ -4,7 +4,7 @@
  */
 import type { LatestBlocks, RuneStats, Stats } from '../contract/statsSchemas.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
-import { activityChart, FROM_BELOW } from './activityChart.ts';
+import { activityChart, byOperation, FROM_BELOW } from './activityChart.ts';
 import { searchOf, viewOfRune } from './explorer/views.ts';
 import { groupDigits, isoTime, utc } from './formatValues.ts';
 import { escaped } from './html.ts';
@@ -59,11 +59,6 @@ ${table('Most active runes', ['Rune'], ['Records'], runes)}
 
 const blockLink = (height: number, text = groupDigits(height), title = ''): string =>
   `<a href="?block=${height}"${title === '' ? '' : ` title="${title}"`}>${text}</a>`;
-
-const byOperation = (counts: Stats['operations']): string =>
-  OPERATIONS.filter((name) => counts[name] > 0)
-    .map((name) => `${groupDigits(counts[name])} ${name}`)
-    .join(', ');
 
 /** Renders a table from the HTML of its cells. Columns of numbers are the last. */
 function table(label: string, texts: readonly string[], numbers: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -4,6 +4,7 @@ import { shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { type Lists, type Page, pageWithLists, type Source } from './lists.ts';
 import { copyButton, headOf, outputLink, runeLink } from './parts.ts';
+import { sortable } from './sortable.ts';
 import { activityTable, BLOCK_WIDTH, blockCell, byRuneName, RUNE_AMOUNT } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import type { View } from './views.ts';
@@ -51,7 +52,8 @@ type Symbols = (rune: string) => Promise<string | undefined>;
 function balancesTable({ results, total }: BalancePage, symbols: Symbols | undefined): HTMLElement {
   const withSign = ({ rune }: Balance) => [symbols && signOf(rune.id, symbols), runeLink(rune)];
   const columns: readonly Column<Balance>[] = [{ name: 'Rune', cell: withSign, order: byRuneName }, ...RUNE_AMOUNT.slice(1)];
-  return tableOf('records balances-list', 'Balances', columns, [results], { sort: { first: 'Balance', isPart: results.length < total } });
+  const table = tableOf('records balances-list', 'Balances', columns, [results]);
+  return sortable(table, columns, results, { first: 'Balance', isPart: results.length < total });
 }
 
 /** Shows the symbol of a rune as soon as it is fetched. Without the symbol, its place stays empty. */

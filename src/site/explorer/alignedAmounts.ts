@@ -1,6 +1,7 @@
 /** Renders amounts with aligned decimal points. */
 import { groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
+import { breakable } from './parts.ts';
 
 /**
  * Maximum number of characters on each side of the decimal point. Longer integer parts wrap, and amounts with more
@@ -21,9 +22,7 @@ function partsOf(amount: string): { readonly whole: string; readonly fraction: s
 export function amountOf(amount: string, sign = ''): HTMLElement {
   const { whole, fraction } = partsOf(amount);
   // Only an integer part that is too long for a phone may wrap, after separators.
-  const digits = (whole.length <= MOST.whole ? [whole] : whole.split(/(?<=,)/)).flatMap((group, i) =>
-    i === 0 ? [group] : [el('wbr'), group],
-  );
+  const digits = whole.length <= MOST.whole ? [whole] : breakable(whole, /(?<=,)/);
   const decimals = el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`);
   return el(
     'data',

@@ -25,8 +25,9 @@ export function addDecimals(amounts: readonly string[]): string {
   );
 }
 
-/** Returns the fraction `part` / `whole`, usually from 0 to 1. Undefined if `whole` is 0. */
-export function shareOf(part: string, whole: string): number | undefined {
+/** Returns the fraction `part` / `whole`, usually from 0 to 1. Undefined if `whole` is 0, or an amount is undefined. */
+export function shareOf(part: string | undefined, whole: string | undefined): number | undefined {
+  if (part === undefined || whole === undefined) return undefined;
   const decimals = decimalsOf([part, whole]);
   const [a, b] = [unitsOf(part, decimals), unitsOf(whole, decimals)];
   return b <= 0n ? undefined : Number((a * 10n ** 12n) / b) / 1e12;

@@ -9,18 +9,7 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: readonly Child[]
 ): HTMLElementTagNameMap[Tag] {
-  return fill(document.createElement(tag), attributes, children);
-}
-
-export function svg<Tag extends keyof SVGElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: readonly Child[]
-): SVGElementTagNameMap[Tag] {
-  return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
-}
-
-function fill<Made extends Element>(element: Made, attributes: Attributes, children: readonly Child[]): Made {
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, String(value));
   element.append(...children.filter((child) => child !== undefined));
   return element;

@@ -15,8 +15,7 @@ const INTERVAL_MS = 30_000;
  */
 export function followMirror(refresh: () => Promise<boolean>): void {
   const overview = byId('overview');
-  let renewed = overview.dataset['state'];
-  let shown = renewed;
+  let shown = overview.dataset['state'];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const look = async () => {
     if (document.hidden) return;
@@ -26,15 +25,12 @@ export function followMirror(refresh: () => Promise<boolean>): void {
       const state = `${digest} ${hash}`;
       if (state !== shown) forgetSearchFiles();
       // Fetches the overview before `refresh` looks whether somebody uses the page, because this may change meanwhile.
-      const fresh = state === renewed ? undefined : await fetchOverview(state);
+      const fresh = state === overview.dataset['state'] ? undefined : await fetchOverview(state);
       const isNews = overview.hidden ? state !== shown : fresh !== undefined;
       if (isNews ? await refresh() : fresh !== undefined) {
         if (!shown?.endsWith(` ${hash}`)) announce(`New block ${groupDigits(tip?.height ?? 0)}`);
         shown = state;
-        if (fresh !== undefined) {
-          renewed = state;
-          await showOverview(fresh);
-        }
+        if (fresh !== undefined) await showOverview(fresh);
       }
     } catch {
       // The mirror may be unreachable, or its files are being replaced. The next request tries again.

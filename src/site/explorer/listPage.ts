@@ -4,10 +4,8 @@
  */
 
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
-import { pagePath, stemOf } from '../../pages/filePaths.ts';
-import { defaultLimit } from '../../pages/mirrorOptions.ts';
+import { pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
 import { isHeight, parseHexId } from '../../pages/parseIds.ts';
-import { isPage } from '../../pages/windowToPages.ts';
 import type { Activity, ActivityPage, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { formatHeights, groupDigits, shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
@@ -19,7 +17,7 @@ import { HEX, LATEST, searchOf, type View, viewAt } from './views.ts';
 
 /** Fetches and renders the page of a block or a transaction. Rejects with the client's errors. */
 export async function pageOf(asked: View, source: Source): Promise<Page> {
-  const { mirror, manifest, signal, blockStats } = source;
+  const { mirror, manifest, signal, fetchBlockStats } = source;
   const { kind } = asked;
   const id = asked.id === LATEST ? String(manifest.heights.at(-1)?.[1] ?? LATEST) : asked.id;
   const view = { ...asked, id };
@@ -46,7 +44,7 @@ export async function pageOf(asked: View, source: Source): Promise<Page> {
   const { location } = known;
   const countOf = (name: Operation) => result.results.filter((record) => record.operation === name).length;
   const isWhole = operation === undefined && result.results.length === result.total;
-  const counts = isWhole ? Object.fromEntries(OPERATIONS.map((name) => [name, countOf(name)])) : blockStats(location);
+  const counts = isWhole ? Object.fromEntries(OPERATIONS.map((name) => [name, countOf(name)])) : fetchBlockStats(location);
   const top = isBlock
     ? [
         ...blockHead(known, manifest),
@@ -119,10 +117,9 @@ async function totals({ total, results }: ActivityPage, fetchAll: () => Promise<
  */
 function fileOf({ kind, id }: View, operation: Operation | undefined, page: ActivityPage): string | undefined {
   const { limit, offset, total } = page;
+  const isFile = total > 0 && pagesOf(total, settings).some((each) => each.limit === limit && each.offset === offset);
+  if (settings.layout !== 'files' || !isFile) return undefined;
   const hex = parseHexId(id);
-  const isFirst = offset === 0 && limit === defaultLimit(settings);
-  if (settings.layout !== 'files' || !isPage(page, settings) || offset >= total || !(isFirst || total > defaultLimit(settings)))
-    return undefined;
   if (kind === 'transaction') return hex && pagePath(stemOf({ kind, txId: hex }, settings), page, settings);
   return pagePath(stemOf({ kind: 'block', block: hex ?? id, ...(operation && { operation }) }, settings), page, settings);
 }

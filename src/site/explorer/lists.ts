@@ -6,20 +6,12 @@ import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts'
 import { count, groupDigits } from '../formatValues.ts';
 import { type Attributes, type Child, el } from './dom.ts';
 import { downloadButton } from './downloadButton.ts';
-import { apiSource, elsewhere, linkTo } from './parts.ts';
-import type { fetchBlockStats, fetchStats, findByLetters } from './requestMirror.ts';
+import { apiSource, capital, elsewhere, linkTo } from './parts.ts';
 import { settings } from './settings.ts';
 import { LISTS, type ListName, searchOf, targetOf, type View } from './views.ts';
 
-/** Access of a page to the mirror. */
-export interface Source {
-  readonly mirror: Mirror;
-  readonly manifest: MirrorManifest;
-  readonly find: typeof findByLetters;
-  readonly stats: typeof fetchStats;
-  readonly blockStats: typeof fetchBlockStats;
-  readonly signal: AbortSignal;
-}
+/** Access of a page to the mirror: the requests of the main script, which keeps their answers. */
+export type Source = typeof import('./requestMirror.ts') & { readonly manifest: MirrorManifest; readonly signal: AbortSignal };
 
 export interface Page {
   readonly title: string;
@@ -61,12 +53,8 @@ export interface List {
 /** The lists of a page. */
 export type Lists = Readonly<Partial<Record<ListName, List>>>;
 
+/** Names of tabs that are not the name of their list. */
 const NAMES: Readonly<Partial<Record<ListName, string>>> = {
-  activity: 'Activity',
-  holders: 'Holders',
-  balances: 'Balances',
-  outputs: 'Outputs',
-  newest: 'Newest',
   active: 'Most active',
   day: 'Active in 144 blocks',
   week: 'Active in 1,008 blocks',
@@ -89,7 +77,7 @@ export async function pageWithLists(
   const [nodes, shown] = await Promise.all([head, list?.fetch?.(view)]);
   const chosen = { ...view, list: name };
   return {
-    title: view.list === undefined ? title : `${title}, ${NAMES[view.list]?.toLowerCase()}`,
+    title: view.list === undefined ? title : `${title}, ${nameOf(view.list).toLowerCase()}`,
     said: saidOf(title, shown),
     nodes: [
       ...nodes,
@@ -100,6 +88,8 @@ export async function pageWithLists(
     ],
   };
 }
+
+const nameOf = (list: ListName): string => NAMES[list] ?? capital(list);
 
 type Counts = Readonly<Partial<Record<string, number>>>;
 
@@ -115,7 +105,7 @@ export function tabsOf(
 ): HTMLElement {
   const isBlock = view.kind === 'block';
   const isMissing = isBlock && !settings.operationPages;
-  const textOf = (list: ListName | undefined) => (list === undefined ? 'all' : (NAMES[list] ?? list));
+  const textOf = (list: ListName | undefined) => (list === undefined ? 'all' : isBlock ? list : nameOf(list));
   const chips = names.map((list) =>
     isMissing && list !== undefined
       ? el('span', { class: 'chip', 'aria-disabled': 'true' }, textOf(list))

@@ -6,9 +6,9 @@ import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { followMirror } from './followMirror.ts';
 import { completeOverview } from './overview.ts';
-import { announce, headOf, kindName, linkTo } from './parts.ts';
+import { announce, capital, headOf, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
-import { fetchBlockStats, fetchStats, findByLetters, mirror } from './requestMirror.ts';
+import * as requests from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import { LATEST, searchOf, type View } from './views.ts';
 
@@ -21,11 +21,11 @@ const problem = byId('query-problem');
 /** Aborts the previous look-up, so that its late answer cannot replace a newer view. */
 let waiting = new AbortController();
 
-/**
- * Shows the view of the current URL. `from` is the `data-step` of the clicked button or link. `isSameList` is true for
- * another page or list of the same block, transaction, rune or address.
- */
-async function show(from?: string, isSameList = false): Promise<void> {
+/** `data-step` of the button that repeats a failed look-up. Other steps are links to another part of the shown list. */
+const RETRY = 'retry';
+
+/** Shows the view of the current URL. `from` is the `data-step` of the clicked button or link. */
+async function show(from?: string): Promise<void> {
   waiting.abort();
   waiting = new AbortController();
   const { signal } = waiting;
@@ -52,9 +52,9 @@ async function show(from?: string, isSameList = false): Promise<void> {
   stage.setAttribute('aria-busy', 'true');
   if (stage.childElementCount === 0) stage.replaceChildren(el('p', { class: 'waiting' }, 'Looking it up…'));
   try {
-    put(await nodesOf(view, signal), from, isSameList);
+    put(await nodesOf(view, signal), from);
   } catch (error) {
-    const retry = () => void show('retry');
+    const retry = () => void show(RETRY);
     if (!signal.aborted) put(errorPage(error, view, retry), from);
   }
 }
@@ -63,9 +63,8 @@ async function show(from?: string, isSameList = false): Promise<void> {
 async function nodesOf(view: View, signal: AbortSignal): Promise<readonly Node[]> {
   const isList = view.kind === 'block' || view.kind === 'transaction';
   // Names the bundles in the output (`.js`), because esbuild leaves these imports unchanged (src/site/assets.ts).
-  const [{ pageOf }, manifest] = await Promise.all([isList ? import('./listPage.js') : import('./details.js'), mirror.manifest()]);
-  const source = { mirror, manifest, find: findByLetters, stats: fetchStats, blockStats: fetchBlockStats, signal };
-  const { title, said, nodes } = await pageOf(view, source);
+  const [{ pageOf }, manifest] = await Promise.all([isList ? import('./listPage.js') : import('./details.js'), requests.mirror.manifest()]);
+  const { title, said, nodes } = await pageOf(view, { ...requests, manifest, signal });
   // Not all requests can be aborted, so another view may be open by now.
   signal.throwIfAborted();
   document.title = `${title} · ${SITE}`;
@@ -91,15 +90,14 @@ async function refresh(): Promise<boolean> {
   // A download may have begun meanwhile.
   if (stage.querySelector(':disabled') !== null) return false;
   put(nodes, undefined);
-  if (focused !== null)
-    stage.querySelector<HTMLElement>(step === undefined ? 'h1' : `[data-step="${CSS.escape(step)}"]`)?.focus({ preventScroll: true });
+  if (focused !== null) targetOf(step)?.focus({ preventScroll: true });
   return true;
 }
 
 /** Returns the title of a page that has not loaded. */
 const titleOf = ({ kind, id }: View): string => {
   if (id === LATEST) return 'Latest block';
-  return `${kindName(kind)} ${kind === 'block' && isHeight(id) ? groupDigits(id) : shorten(id)}`.trim();
+  return `${capital(kind)} ${kind === 'block' && isHeight(id) ? groupDigits(id) : shorten(id)}`.trim();
 };
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
@@ -108,28 +106,29 @@ const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
   el('p', {}, instead === undefined ? el('a', { href: './' }, 'Show the newest blocks') : linkTo(instead.view, instead.label)),
 ];
 
+/** Finds the element with a `data-step`. Without one, finds the heading. */
+const targetOf = (step: string | undefined): HTMLElement | null =>
+  stage.querySelector(step === undefined || step === '' ? 'h1' : `[data-step="${CSS.escape(step)}"]`);
+
 /** Shows a view. Moves the focus to the same paging link as before, otherwise to the heading. */
-function put(nodes: readonly Node[], from: string | undefined, isSameList = false): void {
+function put(nodes: readonly Node[], from: string | undefined): void {
   stage.removeAttribute('aria-busy');
   stage.replaceChildren(...nodes);
   if (from === undefined) return;
-  const same = from === '' ? null : stage.querySelector<HTMLElement>(`[data-step="${CSS.escape(from)}"]`);
-  const target = same ?? stage.querySelector<HTMLElement>('h1');
+  const target = targetOf(from) ?? targetOf('');
   target?.focus({ preventScroll: true });
   // The beginning of a list must be in the upper half of the screen.
-  const list = isSameList ? stage.querySelector('.chips') : null;
+  const list = from === '' || from === RETRY ? null : stage.querySelector('.chips');
   const { top } = (list ?? stage).getBoundingClientRect();
   if (list !== null && (top < 0 || top > innerHeight / 2)) list.scrollIntoView({ block: 'start' });
-  if (same === null) stage.scrollIntoView({ block: 'nearest' });
+  if (target?.dataset['step'] === undefined) stage.scrollIntoView({ block: 'nearest' });
 }
 
 /** Shows the view of a query string. `from` is the `data-step` of the clicked link. */
 function go(search: string, from = ''): void {
-  const [before, after] = [viewOf(location.search), viewOf(search)];
-  const isSameList = from !== '' && 'id' in before && 'id' in after && before.kind === after.kind && before.id === after.id;
   history.pushState(null, '', search === '' ? location.pathname : search);
-  if (!isSameList) scrollTo(0, 0);
-  void show(from, isSameList);
+  if (from === '') scrollTo(0, 0);
+  void show(from);
 }
 
 /** Shows or clears the problem below the search field. */
@@ -142,7 +141,7 @@ function say(misread: Misread | undefined): void {
   );
 }
 
-const closeSuggestions = suggestFor(field, byId('suggestions'), findByLetters, (view) => go(searchOf(view)));
+const closeSuggestions = suggestFor(field, go);
 
 byId('look-up').addEventListener('submit', (event) => {
   event.preventDefault();

@@ -1,7 +1,6 @@
 /** The overview: HTML of the build, which is replaced when the mirror has new data. */
-import { isAnswered } from './apiHost.ts';
 import { byId } from './dom.ts';
-import { onlyFiles, timeOf } from './parts.ts';
+import { isAnswered, onlyFiles, timeOf } from './parts.ts';
 
 const overview = byId('overview');
 let isComplete = false;
@@ -28,6 +27,7 @@ export async function fetchOverview(state: string): Promise<HTMLElement | undefi
 /** Replaces the overview. */
 export async function showOverview(fresh: HTMLElement): Promise<void> {
   overview.replaceChildren(...fresh.childNodes);
+  overview.dataset['state'] = fresh.dataset['state'];
   isComplete = false;
   if (!overview.hidden) await completeOverview();
 }

@@ -3,8 +3,7 @@
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, isoTime, localTime, relativeTime, utc } from '../formatValues.ts';
 import { percent } from './amountMath.ts';
-import { isAnswered } from './apiHost.ts';
-import { type Attributes, type Child, el, svg } from './dom.ts';
+import { type Attributes, type Child, el } from './dom.ts';
 import { BASE, NETWORK } from './settings.ts';
 import { searchOf, type View, viewAt, viewOfRune } from './views.ts';
 
@@ -17,8 +16,8 @@ export const headOf = (title: string | readonly Child[]): HTMLElement => el('div
 
 export const titleOf = (title: string | readonly Child[]): HTMLElement => el('h1', { tabindex: '-1', class: 'name' }, ...[title].flat());
 
-/** Returns the kind of a view with a capital letter, for the beginning of a title: `Rune`, `Address`. */
-export const kindName = (kind: View['kind']): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+/** Returns a word with a capital letter: `Rune`, `Address`. */
+export const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
 /** Returns links to the same id at other Bitcoin explorers. Empty if they do not have it or do not cover the network. */
 export function elsewhere({ kind, id }: View): HTMLElement[] {
@@ -36,9 +35,9 @@ export function elsewhere({ kind, id }: View): HTMLElement[] {
 
 export const blockLink = (height: number): HTMLAnchorElement => linkTo(viewAt('block', String(height)), groupDigits(height));
 
-/** Splits the name of a rune, so that a line may end after each spacer. */
-export const breakable = (spacedName: string): Child[] =>
-  spacedName.split(/(?<=•)/).flatMap((word, i) => (i === 0 ? [word] : [el('wbr'), word]));
+/** Splits a text, so that a line may end after each spacer of a rune's name, or at another place. */
+export const breakable = (text: string, places = /(?<=•)/): Child[] =>
+  text.split(places).flatMap((part, i) => (i === 0 ? [part] : [el('wbr'), part]));
 
 export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement =>
   linkTo(viewOfRune(rune), breakable(rune.spaced_name), { class: 'rune' });
@@ -63,36 +62,26 @@ export const shareBar = (share: number): HTMLElement =>
     el('span', { style: `width:${(Math.min(Math.max(share, 0), 1) * 100).toFixed(4)}%` }),
   );
 
-export const transactionLink = (txId: string): HTMLElement => idWithCopy(txId, 'transaction id', { to: viewAt('transaction', txId) });
+export const transactionLink = (txId: string): HTMLElement => idWithCopy(txId, 'transaction id', 'transaction');
 
 /** Shows a shortened address as a link to its page. `what` names the address for the copy button. */
-export const addressLink = (address: string, what = 'address'): HTMLElement =>
-  idWithCopy(address, what, { to: viewAt('address', address) });
+export const addressLink = (address: string, what = 'address'): HTMLElement => idWithCopy(address, what, 'address');
 
 /** Shows an outpoint as a link to its page. `shown` replaces the outpoint. */
-export const outputLink = (outpoint: string, shown?: string): HTMLElement =>
-  idWithCopy(outpoint, 'output', { to: viewAt('output', outpoint), ...(shown === undefined ? {} : { shown }) });
+export const outputLink = (outpoint: string, shown?: string): HTMLElement => idWithCopy(outpoint, 'output', 'output', shown);
 
 /** Number of last characters of an id that are always shown. */
 const TAIL = 6;
 
 /**
  * Shows an id, or `shown` instead, with the full id as its title and a copy button. If there is no room, CSS cuts the
- * id before its last characters. `to` makes the id a link. `what` completes the button's name, `Copy the …`.
+ * id before its last characters. With the kind of its page, it is a link. `what` completes the button's name, `Copy the …`.
  */
-export function idWithCopy(
-  id: string,
-  what: string,
-  { shown = id, to }: { readonly shown?: string; readonly to?: View } = {},
-): HTMLElement {
+export function idWithCopy(id: string, what: string, kind?: View['kind'], shown = id): HTMLElement {
   const start = shown.slice(0, -TAIL);
-  const code = el(
-    'code',
-    { title: id },
-    start === '' ? undefined : el('span', { class: 'cut' }, start),
-    el('span', {}, shown.slice(-TAIL)),
-  );
-  return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
+  const cut = start === '' ? undefined : el('span', { class: 'cut' }, start);
+  const code = el('code', { title: id }, cut, el('span', {}, shown.slice(-TAIL)));
+  return el('span', { class: 'id' }, kind === undefined ? code : linkTo(viewAt(kind, id), [code]), copyButton(id, what));
 }
 
 /** Shows names and values. Omits undefined values. */
@@ -105,6 +94,29 @@ export function facts(entries: readonly (readonly [name: string, value: Node | s
 export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, exactTime(timestamp)));
 
 const exactTime = (timestamp: number): string => [utc(timestamp), localTime(timestamp)].filter((each) => each !== undefined).join(' · ');
+
+/** Statuses of hosts without code: the file may be missing (403), is missing (404), or the request needs code (501). */
+const UNANSWERED = [403, 404, 501];
+
+/** Results by kind of request, because some hosts, such as nginx and Caddy, answer only some kinds. */
+const known = new Map<string, Promise<boolean>>();
+
+/**
+ * Resolves to true if the host answers requests of this kind, or cannot be reached. GitHub Pages and buckets have only
+ * the files. Sends only the first request of each kind. `target` must be in the mirror, because a 404 is taken for the
+ * answer of a host without code.
+ */
+export function isAnswered(target: string): Promise<boolean> {
+  const kind = target.split('/')[2] ?? '';
+  const answer =
+    known.get(kind) ??
+    fetch(new URL(target, BASE), { method: 'HEAD' }).then(
+      ({ status }) => !UNANSWERED.includes(status),
+      () => true,
+    );
+  known.set(kind, answer);
+  return answer;
+}
 
 /** Text for a host that does not answer requests of the API. */
 export const onlyFiles = (): HTMLElement =>
@@ -139,32 +151,28 @@ function requestTo(target: string, file: string): Child[] {
   ];
 }
 
+const COPY_ICON =
+  '<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.4"><rect x="5.5" y="5.5" width="8" height="8" rx="1.5"/><path d="M10.5 5.5V4A1.5 1.5 0 0 0 9 2.5H4A1.5 1.5 0 0 0 2.5 4v5A1.5 1.5 0 0 0 4 10.5h1.5"/></svg>';
+
 /**
  * Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. Undefined if
  * the browser has no clipboard: browsers have it on https and localhost, not at an http URL in a local network.
  */
 export function copyButton(text: string, what: string): HTMLButtonElement | undefined {
   if (navigator.clipboard === undefined) return undefined;
-  const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy the ${what}`, title: `Copy the ${what}` }, copyIcon());
+  const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy the ${what}`, title: `Copy the ${what}` });
+  button.innerHTML = COPY_ICON;
   button.addEventListener('click', async () => {
-    const isCopied = await navigator.clipboard.writeText(text).then(
-      () => true,
-      () => false,
+    const said = await navigator.clipboard.writeText(text).then(
+      () => ['Copied', `Copied the ${what}`] as const,
+      () => ['Not copied', `This browser does not let the page copy the ${what}`] as const,
     );
-    button.dataset['said'] = isCopied ? 'Copied' : 'Not copied';
-    announce(isCopied ? `Copied the ${what}` : `This browser does not let the page copy the ${what}`);
+    button.dataset['said'] = said[0];
+    announce(said[1]);
     setTimeout(() => delete button.dataset['said'], 1600);
   });
   return button;
 }
-
-const copyIcon = (): SVGElement =>
-  svg(
-    'svg',
-    { viewBox: '0 0 16 16', width: '14', height: '14', 'aria-hidden': 'true', fill: 'none', stroke: 'currentColor', 'stroke-width': '1.4' },
-    svg('rect', { x: '5.5', y: '5.5', width: '8', height: '8', rx: '1.5' }),
-    svg('path', { d: 'M10.5 5.5V4A1.5 1.5 0 0 0 9 2.5H4A1.5 1.5 0 0 0 2.5 4v5A1.5 1.5 0 0 0 4 10.5h1.5' }),
-  );
 
 /** Announces a text to screen readers. */
 export function announce(text: string): void {

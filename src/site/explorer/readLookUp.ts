@@ -5,7 +5,7 @@ import { withoutZeros } from '../../pages/parseIds.ts';
 import { scriptOfAddress } from '../../runes/address.ts';
 import { NETWORKS } from '../../runes/networks.ts';
 import { idInUrl } from './otherSites.ts';
-import { HEX, type Kind, LATEST, LISTS, listParameter, PARAMETERS, type View, viewAt } from './views.ts';
+import { HEX, idParameter, KINDS, type Kind, LATEST, LISTS, listParameter, type View, viewAt } from './views.ts';
 
 /** Problem of a text that cannot be looked up. */
 export interface Misread {
@@ -103,9 +103,9 @@ const numberOf = (text: string | null): number | undefined =>
 /** Parses a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?rune=840000:3` or `?runes`. */
 export function viewOf(search: string): Asked {
   const query = new URLSearchParams(search);
-  const [parameter, kind] = PARAMETERS.find(([name]) => query.has(name)) ?? [];
+  const kind = KINDS.find((each) => query.has(idParameter(each)));
   if (kind === undefined) return { kind: 'overview' };
-  const text = query.get(parameter) ?? '';
+  const text = query.get(idParameter(kind)) ?? '';
   const id = idOf(kind, text);
   if (typeof id !== 'string') return { kind: 'problem', text, said: id };
   const list = LISTS[kind].find((name) => name === query.get(listParameter(kind)));

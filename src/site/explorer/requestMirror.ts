@@ -11,15 +11,13 @@ export const mirror = new Mirror(BASE);
 
 /** Fetches the statistics of all blocks. Rejects if they cannot be read. */
 export async function fetchStats(): Promise<Stats> {
-  const response = await fetch(new URL(STATS_PATH, BASE));
-  // Reads the body even of an error, because an unread response keeps its connection open.
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${STATS_PATH} cannot be read: status ${response.status}`);
-  return JSON.parse(text) as Stats;
+  const { status, body } = await mirror.get(`/${STATS_PATH}`);
+  if (status !== 200) throw new Error(`${STATS_PATH} cannot be read: status ${status}`);
+  return JSON.parse(body) as Stats;
 }
 
 /** Numbers of records of a block: all, and by operation. */
-export type BlockCounts = Readonly<Record<Operation | 'records', number>>;
+type BlockCounts = Readonly<Record<Operation | 'records', number>>;
 
 /** Counts of blocks, by hash. Cached, because a block's views with other filters show the same counts. */
 const counted = new Map<string, Promise<BlockCounts | undefined>>();
@@ -40,15 +38,15 @@ async function findBlockStats(hash: string, height: number): Promise<BlockCounts
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   const rule = new RegExp(`{[^{}]*"hash":"${hash}"[^{}]*}`);
   let text = '';
-  let entry: string | undefined;
-  while (reader !== undefined && entry === undefined) {
-    const { done, value } = await reader.read();
+  for (;;) {
+    const { done = true, value } = (await reader?.read()) ?? {};
     if (done) return undefined;
     text += value;
-    [entry] = rule.exec(text) ?? [];
+    const [entry] = rule.exec(text) ?? [];
+    if (entry === undefined) continue;
+    await reader?.cancel();
+    return JSON.parse(entry) as BlockCounts;
   }
-  await reader?.cancel();
-  return entry === undefined ? undefined : (JSON.parse(entry) as BlockCounts);
 }
 
 const searchFiles = new Map<string, Promise<SearchFile | undefined>>();

@@ -28,12 +28,12 @@ import type { View } from './views.ts';
 /** Number of largest holders whose share of the supply is shown together. */
 const MOST_LARGEST = 10;
 
-/** Known data of a rune. `etching` is undefined if the mirror has no etchings. */
+/** Known data of a rune. A mirror without etchings may know only what was looked up. */
 interface Known {
-  readonly id: string | undefined;
-  readonly number: number | undefined;
-  readonly spacedName: string | undefined;
-  readonly etching: Etching | undefined;
+  readonly id?: string | undefined;
+  readonly number?: number;
+  readonly spacedName?: string;
+  readonly etching?: Etching;
 }
 
 export async function runePage(view: View, source: Source): Promise<Page> {
@@ -70,7 +70,7 @@ export async function runePage(view: View, source: Source): Promise<Page> {
 }
 
 /** Finds a rune. Undefined if the mirror says that the rune does not exist. */
-async function knownRune(id: string, { mirror, manifest, find, signal }: Source): Promise<Known | undefined> {
+async function knownRune(id: string, { mirror, manifest, findByLetters, signal }: Source): Promise<Known | undefined> {
   if (manifest.lists?.etchings !== undefined) {
     const etching = await mirror.etching(id, signal);
     return etching && { id: etching.id, number: etching.number, spacedName: etching.spaced_name, etching };
@@ -78,9 +78,9 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
   // A mirror without etchings finds runes only by name, in its search files. So any id or number is accepted, because
   // the mirror may have lists of this rune.
   const letters = lettersOf(id);
-  if (letters === undefined) return { id: id.includes(':') ? id : undefined, number: undefined, spacedName: undefined, etching: undefined };
-  const found = (await find(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);
-  return found && { id: found[1], number: found[2], spacedName: found[0], etching: undefined };
+  if (letters === undefined) return { id: id.includes(':') ? id : undefined };
+  const found = (await findByLetters(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);
+  return found && { id: found[1], number: found[2], spacedName: found[0] };
 }
 
 function headOf({ id, number, etching }: Known, name: string): Node[] {
@@ -111,49 +111,49 @@ function termsOf({ etching }: Known, { manifest }: Source, largest: HolderPage |
 
 /** Describes the holders: number, share of the ten largest, and as of which block if this is not the highest one. */
 function heldByText({ total, results, block_height }: HolderPage, supply: string | undefined): string {
-  const share =
-    total <= MOST_LARGEST || supply === undefined ? undefined : shareOf(addDecimals(results.map(({ balance }) => balance)), supply);
+  const share = total <= MOST_LARGEST ? undefined : shareOf(addDecimals(results.map(({ balance }) => balance)), supply);
   const largest = share === undefined ? '' : `, ${percent(share)} by the ten largest`;
   const block = block_height === undefined ? '' : `, as of block ${groupDigits(block_height)}`;
   return `Held by ${count(total, 'address', 'addresses')}${largest}${block}.`;
 }
 
+function section(title: string, ...children: readonly Child[]): HTMLElement {
+  const id = `${title.toLowerCase()}-title`;
+  return el('section', { 'aria-labelledby': id }, el('h2', { id }, title), ...children);
+}
+
 function supplySection({ supply, divisibility }: Etching, mint: Mint | undefined, heldBy: HTMLElement | undefined): HTMLElement {
   const { current, premine, minted, burned } = supply;
-  const units = (amount: string) => unitsOf(amount, divisibility);
-  const created = minted === undefined ? undefined : units(premine) + units(minted);
-  const left = mint?.left === undefined ? undefined : shiftDecimals(mint.left * units(mint.amount), divisibility);
+  const created = minted === undefined ? undefined : addDecimals([premine, minted]);
+  const left = mint?.left === undefined ? 0n : mint.left * unitsOf(mint.amount, divisibility);
   /** Shows an amount, and its share of what was premined and minted. */
   const part = (amount: string | undefined) => {
-    const share = amount === undefined || created === undefined ? undefined : shareOf(String(units(amount)), String(created));
-    return (
-      amount && el('span', {}, groupDigits(amount), ' ', share === undefined ? undefined : el('span', { class: 'quiet' }, percent(share)))
-    );
+    if (amount === undefined) return undefined;
+    const share = shareOf(amount, created);
+    return el('span', {}, groupDigits(amount), ' ', share === undefined ? undefined : el('span', { class: 'quiet' }, percent(share)));
   };
-  const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
-  return el(
-    'section',
-    { 'aria-labelledby': 'supply-title' },
-    el('h2', { id: 'supply-title' }, 'Supply'),
+  return section(
+    'Supply',
     facts([
       ['Current', current && el('strong', {}, groupDigits(current))],
       ['Premined', part(premine)],
       ['Minted', part(minted)],
       ['Burned', part(burned)],
-      [mint?.isOver ? 'Never minted' : 'Left to mint', left === undefined || /^[0.]+$/.test(left) ? undefined : groupDigits(left)],
+      [mint?.isOver ? 'Never minted' : 'Left to mint', left === 0n ? undefined : groupDigits(shiftDecimals(left, divisibility))],
     ]),
-    created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
+    created === undefined
+      ? el('p', { class: 'quiet' }, 'This mirror lacks older blocks, so it does not know what was minted and burned.')
+      : undefined,
     heldBy,
   );
 }
 
 function mintSection({ supply }: Etching, mint: Mint | undefined, { tip }: Source['manifest']): HTMLElement {
-  const section = (...children: readonly Child[]) =>
-    el('section', { 'aria-labelledby': 'mint-title' }, el('h2', { id: 'mint-title' }, 'Mint'), ...children);
-  if (mint === undefined) return section(el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
+  if (mint === undefined) return section('Mint', el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
   const { amount, cap, start, mints, left, share, isOpen, text } = mint;
   const highest = tip?.height ?? 0;
   return section(
+    'Mint',
     el('p', { class: 'state', 'data-open': String(isOpen) }, text),
     share === undefined ? undefined : el('p', {}, `${percent(share)} minted`, shareBar(share)),
     facts([
@@ -176,12 +176,11 @@ function heightOf(height: bigint | string, highest: number): Node | string {
 }
 
 function holdersTable({ results, offset }: HolderPage, supply: string | undefined): HTMLElement {
-  const share = ({ balance }: Holder) => (supply === undefined ? undefined : shareOf(balance, supply));
   const columns: readonly Column<Holder>[] = [
     { name: 'Rank', width: '4rem', cell: (_, index) => [el('span', { class: 'quiet' }, groupDigits(offset + index + 1))] },
     { name: 'Address', cell: ({ address }) => [addressLink(address)] },
     { name: 'Balance', amount: ({ balance }) => balance },
-    { name: 'Share', width: '9rem', isNumber: true, cell: (holder) => shareCell(share(holder)) },
+    { name: 'Share', width: '9rem', isNumber: true, cell: ({ balance }) => shareCell(shareOf(balance, supply)) },
   ];
   return tableOf('records holders-list', 'Holders, the largest balance first', columns, [results]);
 }

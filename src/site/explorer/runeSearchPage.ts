@@ -19,13 +19,13 @@ const COLUMNS: readonly Column<FoundRune>[] = [
  * Finds the runes whose names begin with the letters, or with as many of them as possible, but at least two. Also is the
  * page of a rune that the mirror does not have.
  */
-export async function runeSearchPage(view: View, { find, manifest }: Source): Promise<Page> {
+export async function runeSearchPage(view: View, { findByLetters, manifest }: Source): Promise<Page> {
   const { kind, id } = view;
   let letters = lettersOf(id) ?? '';
-  let found = letters === '' ? [] : await find(letters);
+  let found = letters === '' ? [] : await findByLetters(letters);
   while (found.length === 0 && letters.length > 2) {
     letters = letters.slice(0, -1);
-    found = await find(letters);
+    found = await findByLetters(letters);
   }
   const isName = kind === 'runes' || letters !== '';
   const said =

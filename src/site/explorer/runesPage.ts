@@ -1,20 +1,21 @@
 /** The page of all runes, with lists of the newest runes, and of the most active runes ever and in the last blocks. */
-import type { RuneStats } from '../../contract/statsSchemas.ts';
+import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import type { Etching, EtchingPage, Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { type List, type Lists, type Page, pageWithLists, type Shown, type Source } from './lists.ts';
 import { type Mint, mintOf } from './mintState.ts';
-import { headOf, nameCell, shareCell } from './parts.ts';
+import { capital, headOf, nameCell, shareCell } from './parts.ts';
 import { runeSearchPage } from './runeSearchPage.ts';
+import { sortable } from './sortable.ts';
 import { BLOCK_WIDTH, blockCell } from './table.ts';
 import { byName, type Column, numbersOf, tableOf } from './tableOf.ts';
 import type { View } from './views.ts';
 
 export function runesPage(view: View, source: Source): Promise<Page> {
   if (view.id !== '') return runeSearchPage(view, source);
-  const { mirror, manifest, stats, signal } = source;
+  const { mirror, manifest, fetchStats, signal } = source;
   const has = manifest.lists?.etchings;
   const lists: Lists = {
     newest: {
@@ -26,12 +27,12 @@ export function runesPage(view: View, source: Source): Promise<Page> {
       csv: 'newest',
     },
     active: {
-      ...activeList(async () => ({ runes: (await stats()).runes }), 'This mirror has no activity.'),
+      ...activeList(async () => ({ runes: (await fetchStats()).runes }), 'This mirror has no activity.'),
       csv: 'active',
     },
     // The runes with the most records in some of the last heights.
-    day: activeList(async () => (await stats()).recent[0], 'No rune was active in these blocks.'),
-    week: activeList(async () => (await stats()).recent[1], 'No rune was active in these blocks.'),
+    day: activeList(async () => (await fetchStats()).recent[0], 'No rune was active in these blocks.'),
+    week: activeList(async () => (await fetchStats()).recent[1], 'No rune was active in these blocks.'),
   };
   return pageWithLists(view, 'Runes', lists, [headOf('Runes')], source);
 }
@@ -57,27 +58,21 @@ function newestTable({ results, total }: EtchingPage, hasCounts: boolean, manife
     ...(hasCounts ? [numbersOf<Listed>('Mints', ({ supply }) => supply.total_mints ?? '0')] : []),
     MINT,
   ];
-  return tableOf('records runes-list', 'Runes, the newest first', columns, [listed], { sort: { isPart: results.length < total } });
+  const table = tableOf('records runes-list', 'Runes, the newest first', columns, [listed]);
+  return sortable(table, columns, listed, { isPart: results.length < total });
 }
 
 const COUNTED = ['records', ...OPERATIONS.filter((name) => name !== 'etching' && name !== 'receive')] as const;
-const ACTIVE: readonly Column<RuneStats>[] = [
-  RUNE,
-  ...COUNTED.map((name) => numbersOf<RuneStats>(`${name.charAt(0).toUpperCase()}${name.slice(1)}`, (rune) => rune[name])),
-];
+const ACTIVE: readonly Column<RuneStats>[] = [RUNE, ...COUNTED.map((name) => numbersOf<RuneStats>(capital(name), (rune) => rune[name]))];
 
 /** Runes with many records, and the range of heights that has these records, unless it is all heights. */
-interface Active {
-  readonly runes: readonly RuneStats[];
-  readonly first?: number;
-  readonly last?: number;
-}
+type Active = Partial<Stats['recent'][number]>;
 
 /** Returns a list of runes from the statistics. */
 const activeList = (read: () => Promise<Active | undefined>, empty: string): List => ({
   path: 'stats.json',
   fetch: async () => {
-    const { runes, ...heights } = (await read()) ?? { runes: [] };
+    const { runes = [], ...heights } = (await read()) ?? {};
     return { limit: runes.length, offset: 0, total: runes.length, results: runes, ...heights };
   },
   table: activeTable,
@@ -86,8 +81,9 @@ const activeList = (read: () => Promise<Active | undefined>, empty: string): Lis
 });
 
 function activeTable({ results, first, last }: Shown & Omit<Active, 'runes'>): HTMLElement {
-  const options = { sort: { first: 'Records', isPart: false } };
-  const table = tableOf('records runes-list', 'Runes, the most records first', ACTIVE, [results as readonly RuneStats[]], options);
+  const runes = results as readonly RuneStats[];
+  const table = tableOf('records runes-list', 'Runes, the most records first', ACTIVE, [runes]);
+  sortable(table, ACTIVE, runes, { first: 'Records', isPart: false });
   if (first === undefined || last === undefined) return table;
   return el('div', {}, el('p', {}, `Blocks ${groupDigits(first)} to ${groupDigits(last)}.`), table);
 }

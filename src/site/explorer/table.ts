@@ -6,11 +6,8 @@ import { groupDigits, shorten } from '../formatValues.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, linkTo, nameCell, outputLink, runeLink, timeOf, transactionLink } from './parts.ts';
 import { byName, type Column, tableOf } from './tableOf.ts';
-import { type RuneTotals, totalsOf } from './transactionTotals.ts';
-import { type ActivityRow, type ListedRecord, type ListWindow, signOf, transactionsOf } from './transfers.ts';
+import { type ListWindow, type ActivityRow as Row, type RuneTotals, signOf, totalsOf, transactionsOf } from './transfers.ts';
 import { type Kind, viewAt } from './views.ts';
-
-type Row = ActivityRow<ListedRecord>;
 
 /** Width of a column that several tables have. */
 export const BLOCK_WIDTH = '11rem';
@@ -28,11 +25,8 @@ interface RuneAmount {
 
 export const byRuneName = (a: RuneAmount, b: RuneAmount): number => byName(a.rune, b.rune);
 
-/** Compares runes by id. */
-function byRuneId(a: RuneAmount, b: RuneAmount): number {
-  const [[block = 0, index = 0], [otherBlock = 0, otherIndex = 0]] = [a.rune.id.split(':').map(Number), b.rune.id.split(':').map(Number)];
-  return block - otherBlock || index - otherIndex;
-}
+/** Compares runes by the numbers of their ids. */
+const byRuneId = (a: RuneAmount, b: RuneAmount): number => a.rune.id.localeCompare(b.rune.id, 'en', { numeric: true });
 
 export const RUNE_AMOUNT: readonly Column<RuneAmount>[] = [
   { name: 'Rune', cell: ({ rune }) => [runeLink(rune)], order: byRuneName },
@@ -40,27 +34,28 @@ export const RUNE_AMOUNT: readonly Column<RuneAmount>[] = [
   { name: 'Balance', amount: ({ balance }) => balance },
 ];
 
+const RUNE: Column<Row> = {
+  name: 'Rune',
+  width: 'clamp(13rem, 20vw, 17rem)',
+  cell: ({ record: { rune } }) => (rune === undefined ? [] : nameCell(rune)),
+};
+
 /**
  * Renders records in the API's order, by transaction. `of` is what the list belongs to. In the list of an address,
  * amounts have the sign of their change of the balance.
  */
-export function activityTable(list: ListWindow<ListedRecord>, of: Kind): HTMLElement {
+export function activityTable(list: ListWindow, of: Kind): HTMLElement {
   const isAddress = of === 'address';
   const columns: readonly Column<Row>[] = [
     { name: 'Operation', width: '6.5rem', cell: ({ kind }) => [el('span', { class: 'operation', 'data-operation': kind }, kind)] },
-    {
-      name: 'Rune',
-      width: 'clamp(13rem, 20vw, 17rem)',
-      cell: ({ record: { rune } }: Row) => (rune === undefined ? [] : nameCell(rune)),
-    },
+    // A rune's list does not repeat the rune.
+    ...(of === 'rune' ? [] : [RUNE]),
     { name: 'Amount', amount: ({ record }: Row) => record.amount, ...(isAddress ? { sign: signOf } : {}) },
     isAddress ? { name: 'From or to', least: '11rem', cell: otherSideOf } : { name: 'From and to', least: '18rem', cell: addressesOf },
     { name: 'Output', width: '4.5rem', cell: ({ location }: Row) => outputOf(location) },
   ];
-  // A rune's list does not repeat the rune.
-  const shown = columns.filter(({ name }) => of !== 'rune' || name !== 'Rune');
-  const headOf = of === 'transaction' ? undefined : (row: Row) => transactionRow(row, of === 'block', shown.length);
-  return tableOf('records activity', 'Activity, the last first', shown, transactionsOf(list), { headOf });
+  const headOf = of === 'transaction' ? undefined : (row: Row) => transactionRow(row, of === 'block', columns.length);
+  return tableOf('records activity', 'Activity, the last first', columns, transactionsOf(list), { headOf });
 }
 
 /** Operations in the order in which a transaction applies them. Omits etchings, which have no amount. */

@@ -2,7 +2,9 @@
 import { lettersOf } from '../../lists/searchFiles.ts';
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 
-export type Kind = 'block' | 'transaction' | 'rune' | 'address' | 'output' | 'runes';
+/** Kinds of pages, in the order in which their parameters are looked for in a query string. */
+export const KINDS = ['block', 'transaction', 'rune', 'address', 'output', 'runes'] as const;
+export type Kind = (typeof KINDS)[number];
 export type ListName = Operation | 'activity' | 'holders' | 'balances' | 'outputs' | 'newest' | 'active' | 'day' | 'week';
 
 /** A page of the explorer, and which window of which of its lists it shows. */
@@ -31,15 +33,8 @@ export const LISTS: Readonly<Record<Kind, readonly ListName[]>> = {
   runes: ['newest', 'active', 'day', 'week'],
 };
 
-/** Parameters of query strings that name a view, in the order in which they are looked for. */
-export const PARAMETERS = [
-  ['block', 'block'],
-  ['tx', 'transaction'],
-  ['rune', 'rune'],
-  ['address', 'address'],
-  ['output', 'output'],
-  ['runes', 'runes'],
-] as const satisfies readonly (readonly [name: string, kind: Kind])[];
+/** Returns the parameter that names the id of a page. */
+export const idParameter = (kind: Kind): string => (kind === 'transaction' ? 'tx' : kind);
 
 /** Returns the parameter that names the list of a page. */
 export const listParameter = (kind: Kind): string => (kind === 'block' ? 'operation' : 'list');
@@ -62,9 +57,8 @@ export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: s
 /** Returns the query string of a view, without default values. */
 export function searchOf({ kind, id, list, limit, offset }: View): string {
   const rest = queryOf({ [listParameter(kind)]: list, limit, offset }, '&');
-  const [parameter] = PARAMETERS.find(([, each]) => each === kind) ?? [];
   // Keeps the colon of a rune's id or an outpoint readable.
-  return `?${parameter}${id === '' ? '' : `=${encodeURIComponent(id).replaceAll('%3A', ':')}`}${rest}`;
+  return `?${idParameter(kind)}${id === '' ? '' : `=${encodeURIComponent(id).replaceAll('%3A', ':')}`}${rest}`;
 }
 
 /** Returns the API target of a window for a path below `runes/v1`. */
