@@ -20,7 +20,7 @@ import { DUCKDB_VERSION, Store } from '../duckdb/store.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { findKnownInState } from '../input/checkConsistency.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
-import { checkInput, type Loaded, readInput } from '../input/loadInput.ts';
+import { type Loaded, loadInput } from '../input/loadInput.ts';
 import { publishedLimits } from '../limits.ts';
 import { filesOfStatistics, ownFiles } from '../output/filesOfManifest.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
@@ -141,11 +141,11 @@ async function load({ options, output, store, state, old, progress, scratch, log
   progress.watch('load', () => measure.at(store.share));
   const reading = { known: state, range: blocks, limits, scratch, store, progress: measure, keepsRows: site.parquet };
   await store.measureShare(true);
-  const read = await readInput(inputs, [out, cache], reading);
-  await store.measureShare(false);
-  const hasIds = site.layout === 'archive' && old !== undefined;
-  const elsewhere = await (hasIds ? findKnown(old, read, limits, store) : findKnownInState(read, state, store));
-  const loaded = await checkInput(read, elsewhere);
+  const loaded = await loadInput(inputs, [out, cache], reading, async (read) => {
+    await store.measureShare(false);
+    const hasIds = site.layout === 'archive' && old !== undefined;
+    return hasIds ? findKnown(old, read, limits, store) : findKnownInState(read, state, store);
+  });
   progress.end();
   if (archivesPages(options)) await checkFits(loaded, site.layout, lists, store);
   reportLoaded(loaded, state.whyFull, clock.lap('load'), log);

@@ -9,7 +9,7 @@ import { InputError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { hasDataFiles, noData } from '../input/discover.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
-import { checkInput, readInput } from '../input/loadInput.ts';
+import { loadInput } from '../input/loadInput.ts';
 import { IS_INVENTED } from '../input/sampleMarks.ts';
 import { DIALECTS, type Dialect, dialectName } from '../pages/mirrorOptions.ts';
 import type { BuildOptions } from './buildOptions.ts';
@@ -73,7 +73,7 @@ function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOption
     try {
       const state = await State.attach(store, undefined, {}, undefined);
       const reading = { known: state, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
-      const { sources, blocks } = await checkInput(await readInput(inputs, [out, cache], reading), []);
+      const { sources, blocks } = await loadInput(inputs, [out, cache], reading, async () => []);
       const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${blocks}`);
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
       return read.reduce((most, last) => Math.max(most, last), tip);

@@ -29,7 +29,7 @@ const ROW_BYTES = 512;
  */
 export async function findKnown(
   old: StoredArchive,
-  input: InputTransactions,
+  input: Pick<InputTransactions, 'transactions' | 'affected'>,
   limits: Pick<WorkLimits, 'sortedAtOnce' | 'keptRecords'>,
   store: Store,
 ): Promise<KnownTransaction[]> {

@@ -14,7 +14,7 @@ import { emptyIfMissing, InputError } from '../errors.ts';
 import type { RootName } from '../format/archiveReader.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
 import { sizeOf } from '../format/tails.ts';
-import type { ReadInput } from '../input/loadInput.ts';
+import type { Loaded } from '../input/loadInput.ts';
 import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { isRuneId } from '../lists/names.sql.ts';
 import type { ArchiveFacts } from '../output/manifest.ts';
@@ -36,7 +36,7 @@ export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
 /** Throws an InputError when a block, a transaction or a rune id exceeds the limits of an archive. */
 export async function checkFits(
-  { blocks, transactions, kept }: Pick<ReadInput, 'blocks' | 'transactions' | 'kept'>,
+  { blocks, transactions, kept }: Pick<Loaded, 'blocks' | 'transactions' | 'kept'>,
   layout: Layout,
   hasActivity: boolean,
   store: Store,

@@ -10,7 +10,7 @@ import { misfitOf } from '../contract/schemas.ts';
 import { joinSources, type LastRead, type Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import type { BlockRange } from './blockRange.ts';
-import { unreadable } from './unreadable.ts';
+import { readable } from './unreadable.ts';
 
 interface Named {
   readonly path: string;
@@ -74,12 +74,7 @@ const INDEX = /^\uFEFF?\s*\{\s*"(?:version|sources)"\s*:/;
 
 /** Reads an index. Returns undefined for another file of this name. Throws an InputError for a damaged index. */
 export function readIndex({ path, name }: Named): FolderIndex | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw unreadable(name, error);
-  }
+  const text = readable(name, () => readFileSync(path, 'utf8'));
   if (!INDEX.test(text)) return undefined;
   try {
     return folderIndex.parse(JSON.parse(text.replace(BYTE_ORDER_MARK, '')));

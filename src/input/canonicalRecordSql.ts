@@ -21,17 +21,24 @@ export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(col
 /** ORDER BY expressions of served order: blocks ascending, and within a block the last transaction and event first. */
 export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';
 
-/** Returns SQL that is true when every field of a record is valid. */
-export function validity(columns: readonly RawColumn[]): string {
-  const rules = columns.map(isValid).filter((rule) => rule !== 'true');
+/** Name of the rule that the index of an outpoint must be equal to `vout`. No column has this name. */
+export const EQUAL_INDEX = 'index of output';
+
+/** Returns the rules of valid records: SQL that is never NULL, by the name of a column or EQUAL_INDEX. */
+export function rulesOf(columns: readonly RawColumn[]): (readonly [name: string, rule: string])[] {
+  const rules = columns.map((column) => [column.field.column, isValid(column)] as const);
   const output = columns.find((c) => c.field.kind === 'output');
-  const vout = columns.find((c) => c.field.column === 'vout');
-  if (output !== undefined && vout !== undefined) {
-    // The index of an outpoint must be equal to `vout`.
-    rules.push(`CASE WHEN contains("output", ':') THEN coalesce(${outpointIndex(output)} = TRY_CAST(vout AS BIGINT), true) ELSE true END`);
-  }
-  return rules.join(' AND ');
+  if (output === undefined || !columns.some((c) => c.field.column === 'vout')) return rules;
+  const isEqual = `coalesce(${outpointIndex(output)} = TRY_CAST(vout AS BIGINT), true)`;
+  return [...rules, [EQUAL_INDEX, `CASE WHEN contains("output", ':') THEN ${isEqual} ELSE true END`]];
 }
+
+/** Returns SQL that is true when every field of a record is valid. */
+export const validity = (columns: readonly RawColumn[]): string =>
+  rulesOf(columns)
+    .map(([, rule]) => rule)
+    .filter((rule) => rule !== 'true')
+    .join(' AND ');
 
 /** Returns the SQL expression of a column's canonical value. Throws when the source lacks the column. */
 export function canonicalCell(source: Pick<RawSource, 'columns'>, name: string): string {

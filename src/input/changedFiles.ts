@@ -12,7 +12,7 @@ import { columns, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { expectedDigits, NAMED_BY_CONTENT, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
-import { unreadable } from './unreadable.ts';
+import { readable, unreadable } from './unreadable.ts';
 
 /**
  * Columns of input files in the state. The records of a file have its `id` in the column `source`. Times are in
@@ -43,8 +43,8 @@ export interface UnchangedFile extends NumberedFile {
 export interface Selection {
   readonly touched: readonly NumberedFile[];
   readonly unchanged: readonly UnchangedFile[];
-  /** Numbers of the files that were removed, and the old numbers of changed files. */
-  readonly gone: readonly number[];
+  /** Files that were removed, and changed files with their old numbers. */
+  readonly gone: readonly Pick<KnownFile, 'id' | 'form'>[];
   /** True if the state's list of files is outdated: a file is new or gone, or has a new name, time or content. */
   readonly isListStale: boolean;
   /** Rows of all files, for the table `files` of the state. Resolves when the digests of new files are computed. */
@@ -61,57 +61,47 @@ export interface Selection {
 /** Selects new and changed files by comparing `files` with `before`, the files of the last build. */
 export async function selectFiles(files: readonly InputFile[], before: TableWith<keyof typeof FILES>, store: Store): Promise<Selection> {
   const known = new Map((await store.rows(`SELECT * FROM ${before}`, KNOWN_FILE)).map((row) => [row.name, row]));
-  let nextId = [...known.values()].reduce((most, row) => Math.max(most, row.id), 0) + 1;
+  let lastId = [...known.values()].reduce((most, row) => Math.max(most, row.id), 0);
   const unchanged: UnchangedFile[] = [];
-  const touched: NumberedFile[] = [];
+  const touched: (NumberedFile & { stamp: Stamp; digest: string | undefined; expected: string | undefined })[] = [];
   const rows: FileRow[] = [];
-  const pending: { id: number; file: InputFile; stamp: Stamp }[] = [];
   const names = new Set(files.map((file) => file.name));
   /** Files of the last build whose paths no longer exist, for example because they were renamed. */
   const vanished = [...known.values()].filter((row) => !names.has(row.name));
   let isListStale = vanished.length > 0;
   const seen = new Set<number>();
-  const keep = (file: InputFile, stamp: Stamp, { id, digest, form }: KnownFile) => {
-    unchanged.push({ id, file, form });
-    rows.push({ id, name: file.name, digest, ...stamp });
-    seen.add(id);
-  };
   const stamps = new Map<string, Stamp>();
-  const changed = (some: Iterable<InputFile>) => {
-    for (const file of some) if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;
-    return undefined;
-  };
-  const expected = new Map<number, string>();
   for (const file of files) {
     const stamp = stampOf(file);
     stamps.set(file.path, stamp);
     const row = known.get(file.name);
-    if (row !== undefined && isSame(stamp, row)) {
-      keep(file, stamp, row);
+    let same = isSame(stamp, row) ? row : undefined;
+    let digest: string | undefined;
+    if (same === undefined) {
+      isListStale = true;
+      const candidates = row === undefined ? vanished.filter((old) => !seen.has(old.id)) : [row];
+      const alike = candidates.filter((old) => old.size === stamp.size);
+      if (alike.length > 0) digest = await digestOf(file);
+      same = alike.find((old) => old.digest === digest);
+    }
+    if (same === undefined) {
+      lastId += 1;
+      touched.push({ id: lastId, file, stamp, digest, expected: expectedDigits(file) });
       continue;
     }
-    isListStale = true;
-    const candidates = row === undefined ? vanished.filter((old) => !seen.has(old.id)) : [row];
-    const alike = candidates.filter((old) => old.size === stamp.size);
-    const digest = alike.length === 0 ? undefined : await digestOf(file);
-    const same = alike.find((old) => old.digest === digest);
-    if (same !== undefined) {
-      keep(file, stamp, same);
-      continue;
-    }
-    touched.push({ id: nextId, file });
-    const checksum = expectedDigits(file);
-    if (checksum !== undefined) expected.set(nextId, checksum);
-    if (digest === undefined) pending.push({ id: nextId, file, stamp });
-    else rows.push({ id: nextId, name: file.name, digest, ...stamp });
-    nextId += 1;
+    unchanged.push({ id: same.id, file, form: same.form });
+    rows.push({ id: same.id, name: file.name, digest: same.digest, ...stamp });
+    seen.add(same.id);
   }
-  const gone = [...known.values()].map((row) => row.id).filter((id) => !seen.has(id));
+  const changed = (some: Iterable<InputFile>) => {
+    for (const file of some) if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;
+    return undefined;
+  };
   const digests = (async () => {
-    for (const { id, file, stamp } of pending) {
-      const digest = await digestOf(file);
+    for (const { id, file, stamp, digest } of touched) {
+      const found = digest ?? (await digestOf(file));
       // A file that changed meanwhile gets no digest, so the next build reads it again.
-      rows.push({ id, name: file.name, digest: changed([file]) === undefined ? digest : '', ...stamp });
+      rows.push({ id, name: file.name, digest: changed([file]) === undefined ? found : '', ...stamp });
     }
     return rows;
   })();
@@ -119,7 +109,8 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
   // process because of an unhandled rejection.
   digests.catch(() => undefined);
   const checkDigests = async () => {
-    if (expected.size === 0) return;
+    const expected = new Map(touched.map((one) => [one.id, one.expected]));
+    if (touched.every((one) => one.expected === undefined)) return;
     for (const { id, name, digest } of await digests) {
       const checksum = expected.get(id);
       if (checksum === undefined || digest.startsWith(checksum)) continue;
@@ -128,17 +119,13 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
       ]);
     }
   };
+  const gone = [...known.values()].filter(({ id }) => !seen.has(id));
   return { touched, unchanged, gone, isListStale, rows: digests, changed, checkDigests };
 }
 
 /** Throws an InputError for an unreadable file, and for a pipe, socket or device, because it could block forever. */
 function stampOf(file: InputFile): Stamp {
-  let stats: BigIntStats;
-  try {
-    stats = statSync(file.path, { bigint: true });
-  } catch (error) {
-    throw unreadable(file.name, error);
-  }
+  const stats = readable(file.name, () => statSync(file.path, { bigint: true }));
   if (!stats.isFile())
     throw new InputError(`${file.name} is not a file but ${kindOf(stats)}`, ['Remove it from the input, or write it to a file.']);
   return stampFrom(stats, file.path);

@@ -4,11 +4,11 @@
  * the Parquet format itself.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { codeOf, InputError } from '../errors.ts';
+import { InputError } from '../errors.ts';
 import { CHECKSUM_ENDING, type InputFile } from './discover.ts';
-import { unreadable } from './unreadable.ts';
+import { readable } from './unreadable.ts';
 
 /** Returns the SHA-256 of a file, 64 hex digits. */
 export async function sha256Of(path: string): Promise<string> {
@@ -25,20 +25,12 @@ export const NAMED_BY_CONTENT = /^(?:[0-9]+-[0-9]+|runes)-([0-9a-f]{16})(?:\.run
  * without an expected value. Throws an InputError for an invalid checksum file.
  */
 export function expectedDigits(file: InputFile): string | undefined {
-  const text = readIfThere(`${file.path}${CHECKSUM_ENDING}`, `${file.name}${CHECKSUM_ENDING}`);
+  const path = `${file.path}${CHECKSUM_ENDING}`;
+  const text = existsSync(path) ? readable(`${file.name}${CHECKSUM_ENDING}`, () => readFileSync(path, 'utf8')) : undefined;
   if (text === undefined) return NAMED_BY_CONTENT.exec(basename(file.path))?.[1];
   const [, sha256] = /^([0-9a-f]{64})(?:[ \t].*)?\s*$/.exec(text) ?? [];
   if (sha256 !== undefined) return sha256;
   throw new InputError(`${file.name}${CHECKSUM_ENDING} is not a valid checksum file`, [
     `It must contain 64 hex digits, two spaces and the name ${basename(file.path)}, as sha256sum writes them.`,
   ]);
-}
-
-function readIfThere(path: string, name: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw unreadable(name, error);
-  }
 }

@@ -3,21 +3,22 @@
  * ledgers with a rune that was changed or added in the runes table; 3. unchanged files that share a block with a file
  * from steps 1 and 2.
  */
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { isIndexName } from '../contract/rowsSchemas.ts';
 import { int } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
+import { InputError } from '../errors.ts';
 import { exceeds } from '../limits.ts';
 import { reportBadRecords } from './badRecords.ts';
-import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
+import { inCanonicalForm } from './canonicalForm.ts';
 import { blocksSelect } from './canonicalRecordSql.ts';
-import type { NumberedFile, UnchangedFile } from './changedFiles.ts';
+import type { NumberedFile, Selection, UnchangedFile } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
 import { Report } from './inputFindings.ts';
-import { type JoinedRunes, ledgersToReadAgain, leftOutSelect, loadRunes } from './joinRunes.ts';
-import { bytesOf, groupAlike, type Numbered, type RawSource, type Reading } from './rawSource.ts';
+import { type JoinedRunes, joinRunes, ledgersToReadAgain, leftOutSelect } from './joinRunes.ts';
+import { bytesOf, groupAlike, type RawSource, type Reading } from './rawSource.ts';
 import { readSource } from './readSource.ts';
-import { isLedger, recognise } from './recognise.ts';
+import { isLedger, type Recognised, recognise } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
 /**
@@ -33,35 +34,36 @@ export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VAR
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
+  readonly #unchanged: readonly UnchangedFile[];
   readonly #forms: Map<number, string>;
   /** Files that this build has read, by file number. */
   readonly read = new Map<number, InputFile>();
-  /** File names by file number. */
-  readonly names: Map<number, string>;
+  /** Names of all files by file number. */
+  readonly names: ReadonlyMap<number, string>;
   readonly sources: RawSource[] = [];
   readonly #withoutRecords: string[] = [];
-  /** Runes of all runes tables of the input. Undefined unless a ledger or a runes table was read. */
-  runes: Runes | undefined;
-  /**
-   * Result of joining all runes tables (joinRunes.ts). Undefined if this build read no runes table and none was
-   * removed: then the build uses the runes in the state.
-   */
+  /** Runes of all runes tables of the input. */
+  runes: Runes;
+  /** Result of joining all runes tables. Undefined if the runes in the state have not changed. */
   joined: JoinedRunes | undefined;
 
   private constructor(
-    private readonly unchanged: readonly UnchangedFile[],
+    private readonly selection: Pick<Selection, 'touched' | 'unchanged' | 'gone'>,
     readonly reading: Reading,
     /** Blocks of the files that this build has read. */
     readonly holds: Table<typeof HELD>,
     readonly leftOut: Table<typeof LEFT_OUT>,
   ) {
+    const { touched, unchanged } = selection;
+    this.#unchanged = unchanged;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
-    this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
+    this.names = new Map([...unchanged, ...touched].map(({ id, file }) => [id, file.name]));
+    this.runes = reading.known.runes;
   }
 
-  static async begin(unchanged: readonly UnchangedFile[], reading: Reading): Promise<InputReader> {
+  static async begin(selection: Pick<Selection, 'touched' | 'unchanged' | 'gone'>, reading: Reading): Promise<InputReader> {
     const { store } = reading;
-    return new InputReader(unchanged, reading, await store.table('holds', HELD), await store.table('left_out', LEFT_OUT));
+    return new InputReader(selection, reading, await store.table('holds', HELD), await store.table('left_out', LEFT_OUT));
   }
 
   /** Names of all ledgers by file number, including ledgers that were not read. */
@@ -85,34 +87,23 @@ export class InputReader {
   }
 
   /** Reads and checks new and changed files. Then reads unchanged ledgers again if their runes changed. */
-  async readTouched(files: readonly NumberedFile[]): Promise<void> {
+  async readTouched(): Promise<void> {
     const { store, progress } = this.reading;
-    for (const { id, file } of files) this.names.set(id, file.name);
-    const sources = await this.#readAll(files);
     const report = new Report();
-    for (const source of sources) {
-      const check = () => isInCanonicalForm(source, store);
-      if (source.isView && (await progress.scan(bytesOf(source.members), check))) {
-        this.sources[this.sources.indexOf(source)] = withCanonicalCells(source);
-      } else await reportBadRecords(source, report, store);
+    for (const [i, source] of (await this.#readAll(this.selection.touched)).entries()) {
+      const canonical = source.isView ? await progress.scan(bytesOf(source.members), () => inCanonicalForm(source, store)) : undefined;
+      if (canonical === undefined) await reportBadRecords(source, report, store);
+      else this.sources[i] = canonical;
     }
     report.throwIfAny((count) => `the input has ${count} error(s); nothing was written`);
-    const forms = files.map(({ id }) => this.formOf(id));
-    const needsRunes = forms.includes('runes') || forms.some(isLedger) || (await this.#lostRunes());
-    if (needsRunes) await this.#updateRunes();
-    progress.finish();
-    for (const source of this.sources) await this.#listBlocks(source);
+    await this.#updateRunes();
+    await this.#listBlocks(this.sources);
   }
 
   /** Reads the unchanged files that have an affected block. */
   async readRelated(affected: TableWith<'block_height'>): Promise<void> {
-    if (this.unchanged.length === 0) return;
-    const { progress } = this.reading;
     const related = await this.#holdersOf(affected);
-    const sources = await this.#readAll(related.filter(({ id }) => !this.read.has(id)));
-    if (this.runes === undefined && sources.some(({ form }) => isLedger(form))) await this.#updateRunes();
-    progress.finish();
-    for (const source of sources) await this.#listBlocks(source);
+    await this.#listBlocks(await this.#readAll(related.filter(({ id }) => !this.read.has(id))));
   }
 
   /** Reads the unchanged files that have any of `blocks`, even if they were read before. */
@@ -120,26 +111,27 @@ export class InputReader {
     return this.#readAll(await this.#holdersOf(blocks));
   }
 
-  async #holdersOf(blocks: TableWith<'block_height'>): Promise<UnchangedFile[]> {
+  async #holdersOf(blocks: TableWith<'block_height'>): Promise<readonly UnchangedFile[]> {
+    if (this.#unchanged.length === 0) return [];
     const { known, store } = this.reading;
     const rows = await store.rows(
       `SELECT DISTINCT source FROM ${known.held} WHERE block_height IN (SELECT block_height FROM ${blocks}) ORDER BY source`,
       { source: int },
     );
     const holders = new Set(rows.map((row) => row.source));
-    return this.unchanged.filter(({ id }) => holders.has(id));
+    return this.#unchanged.filter(({ id }) => holders.has(id));
   }
 
   async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {
     const { limits, scratch, store, progress } = this.reading;
-    const recognised: Numbered[] = [];
+    const recognised: Recognised[] = [];
     progress.expect(files.length);
     for (const { id, file } of files) {
       this.read.set(id, file);
-      const found = await recognise(file, store, join(scratch, `${id}.plain`));
+      const found = await recognise({ id, file }, store, scratch);
       this.#forms.set(id, found.form);
       progress.found(found.form === 'no-records' ? 0 : found.bytes);
-      if (found.form !== 'no-records') recognised.push({ ...found, id });
+      if (found.form !== 'no-records') recognised.push(found);
       // An index of rows never has records, so it is not reported as a file without records.
       else if (!isIndexName(basename(file.path))) this.#withoutRecords.push(file.name);
     }
@@ -150,58 +142,40 @@ export class InputReader {
     return sources;
   }
 
-  /** Adds the blocks of a source to `holds`. Adds counts of a ledger's rows with unknown runes to `leftOut`. */
-  async #listBlocks(source: RawSource): Promise<void> {
-    if (source.form === 'runes') return;
-    const { range, store } = this.reading;
-    let isCounted: string | undefined;
-    if (this.runes !== undefined && isLedger(source.form)) {
-      await store.run(`INSERT INTO ${this.leftOut} ${leftOutSelect(source, this.runes, range)}`);
-      const lacks = await store.number(
-        `SELECT count(*) AS number FROM ${this.leftOut} WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
-      );
+  /** Adds the blocks of sources to `holds`. Adds counts of the ledgers' rows with unknown runes to `leftOut`. */
+  async #listBlocks(sources: readonly RawSource[]): Promise<void> {
+    const { range, store, progress } = this.reading;
+    progress.finish();
+    for (const source of sources.filter(({ form }) => form !== 'runes')) {
       // If no rune is missing, all rows count as records, and the query needs no condition.
-      if (lacks > 0) isCounted = `rune_id IN (SELECT id FROM ${this.runes})`;
+      const lacks = isLedger(source.form)
+        ? await store.count(`INSERT INTO ${this.leftOut} ${leftOutSelect(source, this.runes, range)}`)
+        : 0;
+      const isCounted = lacks > 0 ? `rune_id IN (SELECT id FROM ${this.runes})` : undefined;
+      await store.run(`INSERT INTO ${this.holds} ${blocksSelect(source, range, isCounted)}`);
     }
-    await store.run(`INSERT INTO ${this.holds} ${blocksSelect(source, range, isCounted)}`);
-  }
-
-  /** True when a runes file of the last build was removed or changed. */
-  async #lostRunes(): Promise<boolean> {
-    const kept = this.unchanged.filter(({ form }) => form === 'runes').length;
-    const { known, store } = this.reading;
-    const before = await store.number(`SELECT count(*) AS number FROM ${known.files} WHERE form = 'runes'`);
-    return before > kept;
   }
 
   /**
-   * Joins all runes files. Takes the runes of unchanged files from the state if possible. Then reads unchanged ledgers
-   * again if a change of the runes changes their records.
+   * Joins all runes tables if one was read or removed. Takes the runes of unchanged tables from the state if possible. Then
+   * reads unchanged ledgers again if a change of the runes changes their records. Throws an InputError if there is a ledger
+   * but no runes table.
    */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;
-    const unread = this.unchanged.filter(({ id }) => !this.read.has(id));
-    const files = unread.filter(({ form }) => form === 'runes');
-    const ledgers = unread.filter(({ form }) => isLedger(form));
-    const tables = () => this.sources.filter((s) => s.form === 'runes');
-    if (files.length > 0 && tables().length === 0 && !(await this.#lostRunes())) {
-      this.runes = known.runes;
-      return;
-    }
-    const ledger = this.sources.find(({ form }) => isLedger(form))?.members[0]?.file.name ?? ledgers[0]?.file.name;
-    const load = (kept: readonly NumberedFile[]) => {
-      const ids = kept.map(({ id }) => id);
-      return loadRunes(tables(), ids, ledger, known.runes, store);
-    };
-    let joined = await load(files);
-    if (joined === undefined) {
-      await this.#readAll(files);
-      joined = await load([]);
-    }
-    if (joined === undefined) throw new Error('all runes tables were read, but not joined');
-    this.joined = joined;
-    this.runes = joined.all;
-    const again = await ledgersToReadAgain(joined, known, store);
-    await this.#readAll(ledgers.filter(({ id }) => again === 'all' || again.has(id)));
+    const read = this.sources.filter(({ form }) => form === 'runes');
+    const unchanged = this.#unchanged.filter(({ form }) => form === 'runes');
+    const [ledger] = this.ledgers.values();
+    if (ledger !== undefined && read.length + unchanged.length === 0)
+      throw new InputError(`${ledger} is a ledger export, but the input has no runes table`, [
+        'A ledger has only the ids of runes. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
+        'or add it with another --input.',
+      ]);
+    if (read.length === 0 && !this.selection.gone.some(({ form }) => form === 'runes')) return;
+    const kept = unchanged.map(({ id }) => id);
+    this.joined = await joinRunes({ read, kept, readKept: () => this.#readAll(unchanged), names: this.names }, known.runes, store);
+    this.runes = this.joined.all;
+    const again = await ledgersToReadAgain(this.joined, known, store);
+    await this.#readAll(this.#unchanged.filter(({ id, form }) => isLedger(form) && (again === 'all' || again.has(id))));
   }
 }

@@ -6,7 +6,7 @@ import { InputError } from '../errors.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { canonicalCell, selectAs } from './canonicalRecordSql.ts';
 import { canonicalValue } from './cellSql.ts';
-import { Report, shorten } from './inputFindings.ts';
+import { namesTable, Report, shorten } from './inputFindings.ts';
 import type { KnownInput, RawSource } from './rawSource.ts';
 import { FIELDS, RUNES, type Runes } from './runesTable.ts';
 
@@ -31,42 +31,41 @@ const isTerm = (column: string): boolean => column.startsWith('terms_');
 /** Value of `tx_id` for a rune that the protocol itself etched, such as 1:0. */
 const NO_TRANSACTION = '0'.repeat(64);
 
+/** Runes tables of a build. */
+export interface RunesTables {
+  /** Tables that were read. */
+  readonly read: readonly RawSource[];
+  /** File numbers of unchanged tables, whose runes are in the state. */
+  readonly kept: readonly number[];
+  /** Reads the unchanged tables. */
+  readonly readKept: () => Promise<readonly RawSource[]>;
+  /** File names by file number. */
+  readonly names: ReadonlyMap<number, string>;
+}
+
 /**
- * Joins all runes tables into one. `kept` has the file numbers of unchanged tables, whose runes are in `known`.
- * `ledger` is the name of a ledger that needs the runes, if the input has one. Throws an InputError when two rows of a
- * rune contradict each other, or when there is a ledger but no runes table.
+ * Joins all runes tables into one. Throws an InputError when two rows of a rune contradict each other.
  *
  * If a row lacks a value, the function takes the value from another row of the same rune. For a rune that is both in an
- * unchanged and in another table, it therefore needs the rows of all tables. Then it returns undefined, so that the
- * caller reads all tables and calls the function again without `kept`.
+ * unchanged and in another table, it therefore needs the rows of all tables.
  */
-export async function loadRunes(
-  runes: readonly RawSource[],
-  kept: readonly number[],
-  ledger: string | undefined,
+export async function joinRunes(
+  { read: tables, kept: unchanged, readKept, names }: RunesTables,
   known: Runes,
   store: Store,
-): Promise<JoinedRunes | undefined> {
-  if (ledger !== undefined && runes.length + kept.length === 0)
-    throw new InputError(`${ledger} is a ledger export, but the input has no runes table`, [
-      'A ledger has only the ids of runes. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
-      'or add it with another --input.',
-    ]);
+): Promise<JoinedRunes> {
   await store.run(`CREATE OR REPLACE TEMP TABLE all_runes (source INTEGER, ${definitionOf(columnsOf(FIELDS))})`);
-  for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
-  const isKept = kept.length === 0 ? 'false' : `coalesce(source IN (${kept.join(', ')}), false)`;
-  if (kept.length > 0) {
-    const shared = await store.number(
-      `SELECT count(*) AS number FROM ${known} WHERE source IS NULL OR (${isKept} AND id IN (SELECT id FROM all_runes))`,
-    );
-    if (shared > 0) return undefined;
-  }
-  const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
-  const report = new Report();
-  await reportDivisibility(names, report, store);
+  const add = async (sources: readonly RawSource[]) => {
+    for (const source of sources) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
+  };
+  await add(tables);
+  const isIn = (kept: readonly number[]) => (kept.length === 0 ? 'false' : `coalesce(source IN (${kept.join(', ')}), false)`);
+  const isShared = `source IS NULL OR (${isIn(unchanged)} AND id IN (SELECT id FROM all_runes))`;
+  const shared = unchanged.length === 0 ? 0 : await store.number(`SELECT count(*) AS number FROM ${known} WHERE ${isShared}`);
+  if (shared > 0) await add(await readKept());
+  const kept = shared > 0 ? [] : unchanged;
   const several = await store.number('SELECT count(*) - count(DISTINCT id) AS number FROM all_runes');
-  if (several > 0) await reportDifferingRunes(names, report, store);
-  report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
+  await checkRunes(several > 0, names, store);
   // Usually each rune has one row. Then the SQL needs no GROUP BY, which is slow.
   const anyValues = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
   const source = 'CASE WHEN min(source) = max(source) THEN min(source) END AS source';
@@ -75,9 +74,9 @@ export async function loadRunes(
   const isComplete = ETCHING_COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
   const select = `SELECT ${values}, ${isComplete} AS is_complete, source FROM ${rows}`;
   const read = several > 0 ? await store.table('runes', RUNES, select) : await store.view('runes', RUNES, select);
+  const isKept = isIn(kept);
   if (kept.length === 0) return { all: read, read, isKept };
-  const columns = Object.keys(RUNES).join(', ');
-  const all = await store.view('all_runes', RUNES, `SELECT ${columns} FROM ${known} WHERE ${isKept} UNION ALL FROM ${read}`);
+  const all = await store.view('all_runes', RUNES, `SELECT ${Object.keys(RUNES)} FROM ${known} WHERE ${isKept} UNION ALL FROM ${read}`);
   return { all, read, isKept };
 }
 
@@ -106,33 +105,29 @@ function runesSelect(source: RawSource): string {
   return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
 }
 
-type Names = ReadonlyMap<number, string>;
-
-async function reportDivisibility(names: Names, report: Report, store: Store): Promise<void> {
-  for (const row of await store.rows(
-    `SELECT id, divisibility, source FROM all_runes WHERE divisibility > ${MAX_DIVISIBILITY} ORDER BY source, id`,
-    { id: text, divisibility: int, source: int },
-  )) {
-    report.add([
-      `${names.get(row.source)}: divisibility of rune ${shorten(row.id)} is ${row.divisibility}, must be at most ${MAX_DIVISIBILITY}`,
-    ]);
-  }
-}
-
-/** Reports runes whose rows have different values in a column, with the files of these rows. */
-async function reportDifferingRunes(names: Names, report: Report, store: Store): Promise<void> {
+/** Throws an InputError for a rune that is too divisible, and if `areShared`, for one whose rows have different values in a column. */
+async function checkRunes(areShared: boolean, names: RunesTables['names'], store: Store): Promise<void> {
+  const report = new Report();
+  const divisible = `FROM all_runes WHERE divisibility > ${MAX_DIVISIBILITY}`;
+  if (!areShared && (await store.number(`SELECT count(*) AS number ${divisible}`)) === 0) return;
+  const files = await namesTable(names, store);
+  await report.addFound(
+    `SELECT [source] AS place, f.name || ': divisibility of rune ' || to_json(left(id, 60)) || ' is ' || divisibility || ', must be at most ${MAX_DIVISIBILITY}' AS line
+     FROM (${divisible}) JOIN ${files} f USING (source)`,
+    store,
+  );
   const others = COLUMNS.filter((column) => column !== 'id');
   const when = (result: (column: string) => string) =>
     others.map((column) => `CASE WHEN min("${column}") <> max("${column}") THEN ${result(column)} END`).join(', ');
-  for (const row of await store.rows(
-    `SELECT id, concat_ws(', ', ${when((column) => `'${column}'`)}) AS columns,
-       coalesce(${when((column) => `arg_min(source, "${column}")`)}) AS a, coalesce(${when((column) => `arg_max(source, "${column}")`)}) AS b
-     FROM all_runes GROUP BY id HAVING columns <> '' ORDER BY id`,
-    { id: text, columns: text, a: int, b: int },
-  )) {
-    const files = [...new Set([row.a, row.b].sort((a, b) => a - b).map((source) => names.get(source)))].join(' and ');
-    report.add([`${files}: rune ${row.id} has two rows with different values of ${row.columns}`]);
-  }
+  const file = (end: string) => `coalesce(${when((column) => `arg_${end}(source, "${column}")`)})`;
+  if (areShared)
+    await report.addFound(
+      `SELECT [0] AS place, [${file('min')}, ${file('max')}] AS sources, concat_ws(', ', ${when((column) => `'${column}'`)}) AS columns,
+         'rune ' || id || ' has two rows with different values of ' || columns AS line FROM all_runes GROUP BY id HAVING columns <> ''`,
+      store,
+      `(SELECT string_agg(name, ' and ' ORDER BY source) FROM ${files} WHERE list_contains(sources, source)) || ': ' || line`,
+    );
+  report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
 }
 
 /**

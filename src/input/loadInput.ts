@@ -1,7 +1,7 @@
 /**
- * Loads the input into the store, in two steps. `readInput` finds the input files, selects and reads the changed ones,
- * checks every record, and converts records to canonical form. `checkInput` compares records with each other and with
- * unchanged blocks. Both functions write only to the scratch folder, and throw an InputError for invalid input.
+ * Loads the input into the store: finds the input files, selects and reads the changed ones, checks every record, converts
+ * records to canonical form, and compares them with each other and with unchanged blocks. Writes only to the scratch
+ * folder, and throws an InputError for invalid input.
  *
  * Unchanged files are not read again, unless they share a block with a changed file. The shared block must be compared
  * with its copies in all other files.
@@ -12,8 +12,15 @@ import { type Columns, columns, type Table, type TableWith } from '../duckdb/tab
 import { InputError } from '../errors.ts';
 import { describeRange } from './blockRange.ts';
 import { type BlocksRead, readIndex, readIndexes } from './blocksRead.ts';
-import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
-import { checkTransactions, isOutdated, type KeptBlocks, type KnownTransaction, keepBlocks } from './checkConsistency.ts';
+import { type FileRow, selectFiles } from './changedFiles.ts';
+import {
+  checkTransactions,
+  type InputTransactions,
+  isOutdated,
+  type KeptBlocks,
+  type KnownTransaction,
+  keepBlocks,
+} from './checkConsistency.ts';
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
@@ -21,22 +28,12 @@ import { type Activity, makeActivity, readUnchanged } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
 import type { Runes } from './runesTable.ts';
 
-/** Input that was read. Its transactions are not checked yet. */
-export interface ReadInput
-  extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'ranges' | 'counts'>,
-    Pick<Activity, 'spent' | 'rows'> {
+export interface Loaded
+  extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>,
+    Pick<Activity, 'spent' | 'rows' | 'notices'>,
+    BlocksRead {
   /** Blocks of changed, new and removed files. Only these blocks may change in the output. */
   readonly affected: Table<Columns<'block_height BIGINT'>>;
-  readonly found: readonly InputFile[];
-  readonly selection: Selection;
-  readonly reader: InputReader;
-  readonly allHolds: KeptBlocks['allHolds'];
-  readonly notices: readonly string[];
-}
-
-export interface Loaded
-  extends Pick<ReadInput, 'affected' | 'kept' | 'blocks' | 'transactions' | 'counts' | 'spent' | 'rows' | 'notices'>,
-    BlocksRead {
   readonly files: number;
   readonly filesRead: number;
   readonly hasChanges: boolean;
@@ -65,48 +62,58 @@ export interface Loaded
 
 /**
  * Reads the input that changed since the last build (`reading.known`). In a full build, reads all input. `own` has the
- * paths of the build's own folders, which are never input.
+ * paths of the build's own folders, which are never input. `findKnown` returns transactions of this input that are also
+ * in an unchanged block.
  */
-export async function readInput(inputs: readonly string[], own: readonly string[], reading: Reading): Promise<ReadInput> {
-  const { known, store } = reading;
+export async function loadInput(
+  inputs: readonly string[],
+  own: readonly string[],
+  reading: Reading,
+  findKnown: (read: InputTransactions) => Promise<readonly KnownTransaction[]>,
+): Promise<Loaded> {
+  const { range, known, store } = reading;
   const found = await discover(inputs, own);
   const selection = await selectFiles(found, known.files, store);
-  const reader = await InputReader.begin(selection.unchanged, reading);
-  return orChanged(selection, reader, async () => {
+  const reader = await InputReader.begin(selection, reading);
+  const { holds, leftOut } = reader;
+  const throwIfChanged = () => {
+    const changed = selection.changed(reader.read.values());
+    if (changed === undefined) return;
+    throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
+  };
+  /** Runs a step. If it fails and an input file has changed meanwhile, the change is the likely cause. */
+  const orChanged = async <Result>(step: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await step();
+    } catch (error) {
+      throwIfChanged();
+      throw error;
+    }
+  };
+  return orChanged(async () => {
     await store.run(SHIFT_DECIMALS);
-    await reader.readTouched(selection.touched);
-    const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
+    await reader.readTouched();
+    const gone = selection.gone.map(({ id }) => id);
     const affected = await store.table(
       'affected',
       columns('block_height BIGINT'),
-      `SELECT block_height FROM ${reader.holds} UNION SELECT block_height FROM ${known.held} WHERE source IN ${gone}`,
+      `SELECT block_height FROM ${holds} UNION SELECT block_height FROM ${known.held} WHERE source IN (${gone.join(', ') || 'NULL'})`,
     );
     await reader.readRelated(affected);
     const activity = await makeActivity(reader, affected);
-    const { copiedBlocks, ...kept } = await keepBlocks(reader, activity);
-    const copies = `${copiedBlocks} block(s) are in several files with the same records; one copy of each is used`;
-    const notices = [...reader.notices, ...activity.notices, ...(copiedBlocks > 0 ? [copies] : [])];
-    return { ...kept, spent: activity.spent, rows: activity.rows, affected, found, selection, reader, notices };
-  });
-}
-
-/** Checks input that was read. `elsewhere` has transactions of this input that are also in an unchanged block. */
-export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction[]): Promise<Loaded> {
-  const { affected, kept, blocks, transactions, counts, spent, rows, found, selection, reader } = read;
-  const { range, known, store } = reader.reading;
-  return orChanged(selection, reader, async () => {
-    await checkTransactions(reader, read, elsewhere);
-    const { holds, leftOut, joined: runes, views } = reader;
-    await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds: read.allHolds }, known, store);
-    const notices = [...read.notices];
+    const { allHolds, copiedBlocks, ...kept } = await keepBlocks(reader, activity);
+    const notices = [...reader.notices, ...activity.notices];
+    if (copiedBlocks > 0) notices.push(`${copiedBlocks} block(s) are in several files with the same records; one copy of each is used`);
+    await checkTransactions(reader, { ...kept, allHolds }, await findKnown({ ...kept, affected }));
+    await checkRunesAreKnown(reader.ledgers, { holds, leftOut, allHolds }, known, store);
     let blocksRead = readIndexes(found, range);
-    if (blocksRead.tip !== undefined && (await isOutdated(blocksRead.tip, read.allHolds, store))) {
+    if (blocksRead.tip !== undefined && (await isOutdated(blocksRead.tip, allHolds, store))) {
       const { height, hash } = blocksRead.tip;
       notices.push(`the index of rows is older than the records: its last block, ${height} (${hash}), was replaced; run the pull again`);
       blocksRead = { ...blocksRead, tip: undefined, ends: undefined };
     }
     const others = `FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`;
-    const isEmpty = counts.records === 0 && blocksRead.sources.length === 0;
+    const isEmpty = kept.counts.records === 0 && blocksRead.sources.length === 0;
     if (isEmpty && (await store.number(`SELECT count(*) AS number ${others}`)) === 0) {
       const shown = found.slice(0, 10).map((f) => f.name);
       throw new InputError(`the input has no activity records${describeRange(range)}`, [
@@ -114,14 +121,16 @@ export function checkInput(read: ReadInput, elsewhere: readonly KnownTransaction
         'An empty mirror would answer every request with an empty list, so it is not built.',
       ]);
     }
-    throwIfChanged(selection, reader);
+    throwIfChanged();
     await selection.checkDigests();
-    const outdated = [...selection.gone, ...reader.read.keys()];
+    const { joined: runes, views } = reader;
+    const outdated = [...gone, ...reader.read.keys()];
     return {
       ...blocksRead,
-      ...{ affected, kept, blocks, transactions, counts, spent, rows, notices, holds, leftOut, runes, outdated },
+      ...kept,
+      ...{ affected, spent: activity.spent, rows: activity.rows, notices, holds, leftOut, runes, outdated },
       folder: range === undefined ? onlyFolder(found) : undefined,
-      readUnchanged: (blocks, all) => orChanged(selection, reader, () => readUnchanged(reader, blocks, all)),
+      readUnchanged: (blocks, all) => orChanged(() => readUnchanged(reader, blocks, all)),
       files: found.length,
       filesRead: reader.read.size,
       hasChanges: outdated.length > 0,
@@ -141,23 +150,4 @@ function onlyFolder(found: readonly InputFile[]): Loaded['folder'] {
   const names = new Set([basename(file.path), ...namesOf(index)]);
   const isAll = found.length === names.size && found.every((one) => dirname(one.path) === path && names.has(basename(one.path)));
   return isAll ? { path, index } : undefined;
-}
-
-/**
- * Runs a step. If the step fails and an input file has changed meanwhile, throws an error about this file, because the
- * change is the likely cause.
- */
-async function orChanged<Result>(selection: Selection, reader: InputReader, step: () => Promise<Result>): Promise<Result> {
-  try {
-    return await step();
-  } catch (error) {
-    throwIfChanged(selection, reader);
-    throw error;
-  }
-}
-
-function throwIfChanged(selection: Selection, reader: InputReader): void {
-  const changed = selection.changed(reader.read.values());
-  if (changed === undefined) return;
-  throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
 }

@@ -1,7 +1,7 @@
 /** Converts raw sources to canonical records: one row per record, with the same columns for every form of input. */
 import { LEDGER_FIELDS, NODE_LEDGER_FIELDS } from '../contract/fields.ts';
 import type { Store } from '../duckdb/store.ts';
-import { columns, columnsOf, type Table, type TableWith } from '../duckdb/table.ts';
+import { type ColumnTypes, columns, columnsOf, type Table, type TableWith } from '../duckdb/table.ts';
 import { isInRange } from './blockRange.ts';
 import { canonicalCell, canonicalSelect, RECORDS, type Records } from './canonicalRecordSql.ts';
 import { HELD, type InputReader } from './inputReader.ts';
@@ -12,7 +12,11 @@ import type { Runes } from './runesTable.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 import { dividedRecords, scatteredRanges } from './scatteredRecords.ts';
 
-const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
+/** Returns SQL that joins the rows of queries with these columns. There may be no query. */
+const unionOf = (types: ColumnTypes, queries: readonly string[]): string =>
+  queries.length > 0
+    ? queries.join(' UNION ALL ')
+    : `SELECT ${Object.entries(types).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
 /** Columns of outputs that blocks spend. `output` is an outpoint, `txid:vout`. `address` is NULL without an address. */
 const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
@@ -39,17 +43,13 @@ export interface LedgerRows {
 
 /** Returns the records of affected blocks from all sources that `reader` has read. */
 export async function makeActivity(reader: InputReader, affected: TableWith<'block_height'>): Promise<Activity> {
-  const { sources, runes, holds, reading } = reader;
-  const { store } = reading;
-  const isAffected = isIn(affected);
+  const { store } = reader.reading;
   const spent = await listSpent(reader, affected, store);
-  const { all, held, notices } = await joinSources({ sources, runes, holds }, affected, true, reading);
+  const { all, held, notices } = await joinSources(reader, affected, true, reader.reading);
   // Usually every block that was read is affected. Then the view needs no filter.
-  const others = await store.number(`SELECT count(*) AS number FROM ${holds} WHERE NOT ${isAffected}`);
-  const filter = others > 0 ? `WHERE ${isAffected}` : '';
-  const records = await store.view('activity', RECORDS, `SELECT * FROM (${all}) ${filter}`);
-  const rows = await listRows(reader, held);
-  return { records, held, spent, rows, notices };
+  const others = await store.number(`SELECT count(*) AS number FROM ${reader.holds} WHERE NOT ${isIn(affected)}`);
+  const records = await store.view('activity', RECORDS, others > 0 ? `SELECT * FROM (${all}) WHERE ${isIn(affected)}` : all);
+  return { records, held, spent, rows: await listRows(reader, held), notices };
 }
 
 /**
@@ -73,7 +73,7 @@ const isIn = (blocks: TableWith<'block_height'>): string => `block_height IN (SE
 
 interface Joinable {
   readonly sources: readonly RawSource[];
-  readonly runes: Runes | undefined;
+  readonly runes: Runes;
   /** Blocks of the files of `sources`, and maybe of others. */
   readonly holds: TableWith<keyof typeof HELD>;
 }
@@ -102,8 +102,8 @@ async function joinSources(
     await store.run(`INSERT INTO ${held} SELECT source, block_height, block_hash, count(*) FROM ${saved.records} GROUP BY ALL`);
   }
   const columns = Object.keys(RECORDS).map((c) => `"${c}"`);
-  const all = relations.map((relation) => `SELECT ${columns.join(', ')} FROM ${relation}`).join(' UNION ALL ');
-  return { all: all === '' ? NO_RECORDS : all, held, notices: saved?.notices ?? [] };
+  const selects = relations.map((relation) => `SELECT ${columns} FROM ${relation}`);
+  return { all: unionOf(RECORDS, selects), held, notices: saved?.notices ?? [] };
 }
 
 /**
@@ -117,7 +117,7 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
   if (other !== undefined) return { why: `${other[1]} is not a ledger, and only ledgers have all values of rows` };
   const forms = new Set([...names.keys()].map((id) => reader.formOf(id)));
   const hasSpent = !forms.has('ledger');
-  const types = columnsOf(hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS);
+  const types: ColumnTypes = columnsOf(hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS);
   // Copies `held`, because the caller later removes blocks without records from `held`. Such blocks can have rows.
   const blocks = `SELECT min(source) AS source, block_height FROM ${held} GROUP BY block_height`;
   const chosen = await reading.store.table('row_blocks', columns('source INTEGER, block_height BIGINT'), blocks);
@@ -128,8 +128,8 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
       const isKept = `(source, ${canonicalCell(source, 'block_height')}) IN (SELECT (source, block_height) FROM ${chosen})`;
       return `SELECT source, ${cells.join(', ')} FROM ${source.relation} WHERE ${isKept}`;
     });
-  const none = `SELECT NULL::INTEGER AS source, ${Object.entries(types).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
-  return { hasSpent, table: await reading.store.view('rows', { source: 'INTEGER', ...types }, [none, ...selects].join(' UNION ALL ')) };
+  const all: ColumnTypes = { source: 'INTEGER', ...types };
+  return { hasSpent, table: await reading.store.view('rows', all, unionOf(all, selects)) };
 }
 
 /**
@@ -140,16 +140,16 @@ async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_
   const nodes = sources.filter(({ form }) => form === 'node-ledger');
   const ids = nodes.flatMap(({ members }) => members.map(({ id }) => id)).join(', ') || 'NULL';
   const chosen = `SELECT (min(source), block_height) FROM ${holds} WHERE source IN (${ids}) AND ${isIn(blocks)} GROUP BY block_height`;
-  const parts = ['NULL::BIGINT AS block_height, NULL::VARCHAR AS "output", NULL::VARCHAR AS address LIMIT 0'];
+  const parts: string[] = [];
   for (const source of nodes) {
     const height = canonicalCell(source, 'block_height');
     const select = `SELECT block_height, split_part(spent, ':', 1) || ':' || split_part(spent, ':', 2) AS "output",
         nullif(split_part(spent, ':', 3), '') AS address
       FROM (SELECT ${height} AS block_height, unnest(string_split(${canonicalCell(source, 'spent')}, ',')) AS spent
         FROM ${source.relation} WHERE spent IS NOT NULL AND (source, ${height}) IN (${chosen}))`;
-    parts.push(`* FROM ${source.isView ? `(${select})` : await store.table('spent', SPENT, select)}`);
+    parts.push(source.isView ? select : `SELECT * FROM ${await store.table('spent', SPENT, select)}`);
   }
-  return store.view('spent', SPENT, parts.map((part) => `(SELECT ${part})`).join(' UNION ALL '));
+  return store.view('spent', SPENT, unionOf(SPENT, parts));
 }
 
 /**
@@ -165,7 +165,7 @@ async function canonicalRecords(
   reading: Reading,
 ): Promise<Records> {
   const { range, keepsRows, store } = reading;
-  const all = runes !== undefined && isLedger(source.form) ? ledgerSelect(source, runes) : canonicalSelect(source);
+  const all = isLedger(source.form) ? ledgerSelect(source, runes) : canonicalSelect(source);
   const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
   const records = source.isView
     ? await store.view('canonical', RECORDS, select)

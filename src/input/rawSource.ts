@@ -11,9 +11,8 @@ import type { WorkLimits } from '../limits.ts';
 import type { BlockRange } from './blockRange.ts';
 import type { RawColumn } from './cellSql.ts';
 import type { FILES } from './changedFiles.ts';
-import type { InputFile } from './discover.ts';
 import type { ReadProgress } from './inputProgress.ts';
-import type { Recognised, TableForm } from './recognise.ts';
+import type { Form, Member, Recognised } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
 /** Tables of the last build, with which a build compares the input. They are empty in a full build. */
@@ -39,17 +38,8 @@ export interface Reading {
   readonly keepsRows: boolean;
 }
 
-export interface Member {
-  /** Number of the file. Its records have this number in the column `source`. */
-  readonly id: number;
-  readonly file: InputFile;
-  /** Path of the uncompressed file, which is the input itself or its unpacked copy. */
-  readonly path: string;
-  readonly bytes: number;
-}
-
 export interface RawSource {
-  readonly form: 'activity' | 'envelope' | TableForm;
+  readonly form: Form;
   readonly members: readonly Member[];
   /** Word for a record in reports. */
   readonly unit: 'line' | 'record' | 'row';
@@ -62,16 +52,14 @@ export interface RawSource {
   readonly isView: boolean;
 }
 
-export type Numbered = Recognised & { readonly id: number };
-
-/** Groups files that one scan can read: JSON of the same form and layout, or tables of the same form and columns. */
-export const groupAlike = (files: readonly Numbered[]): Iterable<Numbered[]> =>
-  groupBy(files, (file) => JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns])).values();
+/** Groups files that one scan can read. */
+export const groupAlike = (files: readonly Recognised[]): Iterable<Recognised[]> =>
+  groupBy(files, ({ form, format, columns, lineEnd }) => JSON.stringify([form, format, columns, lineEnd])).values();
 
 export const pathsOf = (members: readonly Member[]): string[] => members.map(({ path }) => path);
 
 export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** Returns the member that an error message of DuckDB names. Returns the first member if the message names none. */
-export const memberNamedIn = (members: readonly Member[], error: unknown): Member | undefined =>
+export const memberNamedIn = <One extends Member>(members: readonly One[], error: unknown): One | undefined =>
   members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];

@@ -1,12 +1,15 @@
 /** Reads JSON files: activity records and saved responses. */
-import { closeSync, openSync, readSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { ACTIVITY_FIELDS, type Field } from '../contract/fields.ts';
 import { readFiles } from '../duckdb/readFilesSql.ts';
-import { identifier, int, literal, type Store, text } from '../duckdb/store.ts';
+import { identifier, literal, type Store } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
-import { fillTable, SOURCE_FILE } from './fillTable.ts';
-import type { Member, Numbered, RawSource, Reading } from './rawSource.ts';
+import { fillTable } from './fillTable.ts';
+import { namesTable, Report } from './inputFindings.ts';
+import type { RawSource, Reading } from './rawSource.ts';
+import type { Member, Recognised } from './recognise.ts';
 
 /** Fields for `total` and `offset` of a saved response. */
 const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
@@ -34,9 +37,9 @@ const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 /**
  * Reads JSON files of one layout into a table. Throws an InputError for a cut-off array or a response without results.
  */
-export async function readJson(first: Numbered & { layout: string }, members: readonly Member[], reading: Reading): Promise<RawSource> {
+export async function readJson({ form, format }: Recognised, members: readonly Member[], reading: Reading): Promise<RawSource> {
   const { store } = reading;
-  const isEnvelope = first.form === 'envelope';
+  const isEnvelope = form === 'envelope';
   // DuckDB allocates twice the maximum object size per thread. A record is small, but a saved response may be as large
   // as its file.
   const largest = isEnvelope ? members.reduce((most, { bytes }) => Math.max(most, bytes), 0) + 1 : 0;
@@ -45,7 +48,7 @@ export async function readJson(first: Numbered & { layout: string }, members: re
     ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
     : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
   const options = [
-    `filename = '${SOURCE_FILE}', format = ${literal(first.layout)}, compression = 'uncompressed'`,
+    `format = ${literal(format)}, compression = 'uncompressed'`,
     `maximum_object_size = ${objectBytes}, columns = {${types}}`,
   ];
   const scan = (paths: readonly string[]) => readFiles('json', paths, options);
@@ -63,12 +66,12 @@ export async function readJson(first: Numbered & { layout: string }, members: re
     );
     await store.run(`DROP TABLE ${pages}`);
   } else await fillTable(relation, members, cells(''), scan, reading);
-  if (first.layout === 'array') for (const member of members) checkEnd(member);
+  if (format === 'array') for (const member of members) await checkEnd(member);
   const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;
   return {
-    form: isEnvelope ? 'envelope' : 'activity',
+    form,
     members,
-    unit: first.layout === 'newline_delimited' ? 'line' : 'record',
+    unit: format === 'newline_delimited' ? 'line' : 'record',
     relation,
     order: isEnvelope ? 'page' : 'rowid',
     columns: fields.map((field) => ({ field, shape: 'json' as const })),
@@ -78,39 +81,34 @@ export async function readJson(first: Numbered & { layout: string }, members: re
 
 /** Throws an InputError for a response without `results`, or with empty `results` at an offset below its total. */
 async function checkPages(pages: string, members: readonly Member[], store: Store): Promise<void> {
-  const [row] = await store.rows(
-    `SELECT source, number, (results IS NULL)::INTEGER AS is_missing, coalesce(total, 'missing') AS total, coalesce("offset", 'missing') AS "offset"
-     FROM (SELECT source, results, total::VARCHAR AS total, "offset"::VARCHAR AS "offset",
-             row_number() OVER (PARTITION BY source ORDER BY rowid) AS number FROM ${pages})
-     WHERE results IS NULL OR (len(results) = 0 AND NOT coalesce(total = '0' OR TRY_CAST(total AS BIGINT) <= TRY_CAST("offset" AS BIGINT), false))
-     ORDER BY source, number LIMIT 1`,
-    { source: int, number: int, is_missing: int, total: text, offset: text },
+  const isPast = `coalesce(total = '0' OR TRY_CAST(total AS BIGINT) <= TRY_CAST("offset" AS BIGINT), false)`;
+  const faults = `SELECT source, rowid, CASE WHEN results IS NULL THEN 'results is missing; a saved response has the keys limit, offset, total and results'
+      ELSE 'results is empty, though total is ' || coalesce(total, 'missing') || ' and offset is ' || coalesce("offset", 'missing') || '; save the response again' END AS fault
+    FROM (SELECT source, rowid, results, total::VARCHAR AS total, "offset"::VARCHAR AS "offset" FROM ${pages})
+    WHERE results IS NULL OR (len(results) = 0 AND NOT ${isPast})`;
+  if ((await store.number(`SELECT count(*) AS number FROM (${faults})`)) === 0) return;
+  const files = await namesTable(
+    members.map(({ id, file }) => [id, file.name]),
+    store,
   );
-  if (row === undefined) return;
-  const place = `${members.find(({ id }) => id === row.source)?.file.name} response ${row.number}`;
-  if (row.is_missing === 1)
-    throw new InputError(`${place}: results is missing`, ['A saved response has the keys limit, offset, total and results.']);
-  throw new InputError(`${place}: results is empty, though total is ${row.total} and offset is ${row.offset}`, [
-    'The list has records at this offset. Save the response again.',
-  ]);
+  const numbered = `SELECT rowid, row_number() OVER (PARTITION BY source ORDER BY rowid) AS number FROM ${pages}`;
+  const report = new Report();
+  await report.addFound(
+    `SELECT [source, number] AS place, name || ' response ' || number || ': ' || fault AS line
+     FROM (${faults}) JOIN (${numbered}) USING (rowid) JOIN ${files} USING (source)`,
+    store,
+  );
+  report.throwIfAny((count) => `${count} saved response(s) are incomplete`);
 }
+
+/** Bytes at the end of a JSON array of which one must be no white space. */
+const END_BYTES = 1024 * 1024;
 
 /**
  * Throws an InputError for an array without its closing bracket, because DuckDB accepts a file that ends at a comma.
  */
-function checkEnd({ file, path, bytes }: Member): void {
-  const handle = openSync(path, 'r');
-  try {
-    const buffer = Buffer.alloc(4096);
-    for (let end = bytes; end > 0; ) {
-      const start = Math.max(end - buffer.length, 0);
-      const text = buffer.toString('latin1', 0, readSync(handle, buffer, 0, end - start, start)).trimEnd();
-      if (text.endsWith(']')) return;
-      if (text !== '') break;
-      end = start;
-    }
-  } finally {
-    closeSync(handle);
-  }
+async function checkEnd({ file, path, bytes }: Member): Promise<void> {
+  const end = await text(createReadStream(path, { start: Math.max(bytes - END_BYTES, 0) }));
+  if (end.trimEnd().endsWith(']')) return;
   throw new InputError(`${file.name} is broken JSON: the array does not end with ]`, ['The file was cut off; fetch or write it again.']);
 }

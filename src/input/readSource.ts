@@ -3,28 +3,31 @@ import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { duckdbMessage, isAboutFile, printable } from '../duckdb/duckdbErrors.ts';
 import { InputError, messageOf } from '../errors.ts';
-import { memberNamedIn, type Numbered, type RawSource, type Reading } from './rawSource.ts';
+import { memberNamedIn, type RawSource, type Reading } from './rawSource.ts';
 import { readJson } from './readJson.ts';
 import { isBlank, LONGEST_LINE, linesOf } from './readLines.ts';
 import { readTable } from './readTable.ts';
+import type { Recognised } from './recognise.ts';
 
 /**
  * Reads the files of one group of `groupAlike`. From a Parquet table with integer heights, reads only the rows in
  * `range` and the rows with an invalid height. From other files, reads all rows. Throws an InputError when a file has
  * broken syntax or an unsuitable column type.
  */
-export async function readSource(files: readonly Numbered[], reading: Reading): Promise<RawSource> {
+export async function readSource(files: readonly Recognised[], reading: Reading): Promise<RawSource> {
   const [first] = files;
   if (first === undefined) throw new Error('no files to read');
+  const words = { parquet: 'Parquet', csv: 'CSV' };
+  const isTable = first.format === 'parquet' || first.format === 'csv';
   try {
-    return await ('layout' in first ? readJson(first, files, reading) : readTable(first, files, reading));
+    return await (isTable ? readTable : readJson)(first, files, reading);
   } catch (error) {
     if (!isAboutFile(error)) throw error;
-    const what = 'layout' in first ? 'JSON' : first.format === 'csv' ? 'CSV' : 'Parquet';
-    const culprit = memberNamedIn(files, error);
-    const byLine = 'layout' in first && first.layout === 'newline_delimited';
-    const place = 'layout' in first && culprit !== undefined ? await whereBroken(culprit.path, culprit.bytes, byLine) : undefined;
-    throw new InputError(`${culprit?.file.name} is broken ${what}: ${printable(place ?? duckdbMessage(error))}`);
+    const culprit = memberNamedIn(files, error) ?? first;
+    const place = isTable ? undefined : await whereBroken(culprit);
+    throw new InputError(
+      `${culprit.file.name} is broken ${isTable ? words[first.format] : 'JSON'}: ${printable(place ?? duckdbMessage(error))}`,
+    );
   }
 }
 
@@ -33,11 +36,11 @@ const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
  * Finds a syntax error in a JSON file, because the line number in DuckDB's message may be too high by one. Returns the
- * line and the reason, such as `line 3: Unterminated string ...`. `byLine` is true for NDJSON. Returns undefined if no
- * error is found, or if the file is large and not NDJSON.
+ * line and the reason, such as `line 3: Unterminated string ...`. Returns undefined if no error is found, or if the file is
+ * large and not NDJSON.
  */
-async function whereBroken(path: string, bytes: number, byLine: boolean): Promise<string | undefined> {
-  if (!byLine) return bytes > WHOLE_FILE_BYTES ? undefined : reason(await readFile(path));
+async function whereBroken({ path, bytes, format }: Recognised): Promise<string | undefined> {
+  if (format !== 'newline_delimited') return bytes > WHOLE_FILE_BYTES ? undefined : reason(await readFile(path));
   let line = 0;
   for await (const bytes of linesOf(path)) {
     line += 1;

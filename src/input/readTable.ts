@@ -5,10 +5,10 @@ import { identifier, int, literal } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
 import { mayBeInRange } from './blockRange.ts';
 import { shapeOf, typesOf } from './cellSql.ts';
-import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';
+import { fillTable, sourceNumber } from './fillTable.ts';
 import { shorten } from './inputFindings.ts';
-import { type Member, type Numbered, pathsOf, type RawSource, type Reading } from './rawSource.ts';
-import { fieldsOf, type TableForm } from './recognise.ts';
+import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
+import { type Form, fieldsOf, type Member, type Recognised } from './recognise.ts';
 
 /** A column that a build reads. Its position `place` in the file is counted from 0. */
 interface Wanted {
@@ -21,26 +21,29 @@ interface Wanted {
  * Reads CSV into a table, or creates a view of Parquet. Throws an InputError for values of an unsuitable type, and for a
  * header that DuckDB reads in another way than `recognise`.
  */
-export async function readTable(first: Numbered & { form: TableForm }, members: readonly Member[], reading: Reading): Promise<RawSource> {
-  const { form, columns } = first;
-  const isView = first.format === 'parquet';
+export async function readTable(
+  { file, form, format, columns, lineEnd }: Recognised,
+  members: readonly Member[],
+  reading: Reading,
+): Promise<RawSource> {
+  const isView = format === 'parquet';
   const wanted = fieldsOf(form).flatMap((field): Wanted[] => {
     const place = columns.findIndex(({ name }) => name === field.column);
     return place < 0 ? [] : [{ field, place, type: columns[place]?.type ?? '' }];
   });
   const relation = reading.store.nameOf('raw');
-  if (first.format === 'csv') {
+  if (isView) {
+    const reserved = columns.find(({ name }) => ['file_row_number', 'file_index'].includes(name.toLowerCase()));
+    if (reserved !== undefined)
+      throw new InputError(`${file.name} has a column ${reserved.name}, whose name is reserved`, ['Rename or remove that column.']);
+    await viewParquet(relation, form, wanted, members, reading);
+  } else {
     // The names of the file are not in the SQL, because a name may be empty, or have characters that SQL does not allow.
     const names = columns.map((_, place) => `c${place}`);
     const cells = wanted.map(({ field, place }) => `c${place} AS ${identifier(field.column)}`);
-    const scan = (paths: readonly string[]) => readCsv(paths, names, first.lineEnd, [`filename = '${SOURCE_FILE}'`, 'header = false']);
+    const scan = (paths: readonly string[]) => readCsv(paths, names, lineEnd ?? '\\n', ['header = false']);
     await fillTable(relation, members, cells.join(', '), scan, reading);
     await takeHeaders(relation, wanted, members, reading);
-  } else {
-    const reserved = columns.find(({ name }) => ['file_row_number', SOURCE_FILE].includes(name.toLowerCase()));
-    if (reserved !== undefined)
-      throw new InputError(`${first.file.name} has a column ${reserved.name}, whose name is reserved`, ['Rename or remove that column.']);
-    await viewParquet(relation, form, wanted, members, reading);
   }
   return {
     form,
@@ -74,13 +77,13 @@ async function takeHeaders(relation: string, wanted: readonly Wanted[], members:
 /** Creates a view of Parquet files. Throws an InputError for values of a type that does not suit their field. */
 async function viewParquet(
   relation: string,
-  form: TableForm,
+  form: Form,
   wanted: readonly Wanted[],
   members: readonly Member[],
   { range, store }: Reading,
 ): Promise<void> {
-  const source = await sourceNumber(members, store);
-  const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);
+  const source = sourceNumber(members);
+  const scan = readFiles('parquet', pathsOf(members));
   const cells: string[] = [];
   for (const { field, type } of wanted) {
     const name = identifier(field.column);

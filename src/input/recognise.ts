@@ -3,6 +3,7 @@
  * columns of a table. File names do not matter.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
 import { attempt } from '../attempt.ts';
 import {
   ACTIVITY_FIELDS,
@@ -18,15 +19,14 @@ import { ParquetError, parquetFacts } from '../duckdb/parquetFacts.ts';
 import { type LineEnd, readParquetSchemas } from '../duckdb/readFilesSql.ts';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
 import { codeOf, InputError } from '../errors.ts';
+import type { NumberedFile } from './changedFiles.ts';
 import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { shorten } from './inputFindings.ts';
-import { unreadable } from './unreadable.ts';
+import { readable, unreadable } from './unreadable.ts';
 
-/** Layout of a JSON file, in DuckDB's terms. */
-type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
-
-export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
+type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
+export type Form = 'activity' | 'envelope' | 'no-records' | TableForm;
 
 /**
  * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If the input has only these forms,
@@ -44,18 +44,21 @@ interface TableColumn {
   readonly type: string;
 }
 
-interface Common {
-  readonly file: InputFile;
-  /** Path of the file that DuckDB reads, which is the input itself or its unpacked copy. */
+export interface Member extends NumberedFile {
+  /** Path of the uncompressed file, which is the input itself or its unpacked copy. */
   readonly path: string;
   readonly bytes: number;
 }
 
-export type Recognised =
-  | (Common & { readonly form: 'activity' | 'envelope' | 'no-records'; readonly layout: JsonLayout })
-  | (Common & { readonly form: TableForm; readonly columns: readonly TableColumn[] } & TableFormat);
-
-type TableFormat = { readonly format: 'parquet' } | { readonly format: 'csv'; readonly lineEnd: LineEnd };
+export interface Recognised extends Member {
+  readonly form: Form;
+  /** Format of a table, or layout of a JSON file, in DuckDB's terms. */
+  readonly format: 'parquet' | 'csv' | 'newline_delimited' | 'array' | 'unstructured';
+  /** Columns of a table. Empty for JSON. */
+  readonly columns: readonly TableColumn[];
+  /** Line end of a CSV file. */
+  readonly lineEnd?: LineEnd;
+}
 
 /** Number of bytes at the start of a file that are read to detect its form. */
 const HEAD_BYTES = 256 * 1024;
@@ -67,16 +70,16 @@ const KNOWN_FORMATS = [
   `a flat table with the columns ${ACTIVITY_FIELDS.map((f) => f.column).join(', ')}, and optionally ${EVENT_INDEX.column}.`,
 ];
 
-/** Detects the form of a file. Unpacks a compressed file to `scratch`. Throws an InputError for an unknown form. */
-export async function recognise(file: InputFile, store: Store, scratch: string): Promise<Recognised> {
+/** Detects the form of a file. Unpacks a compressed file into the folder `scratch`. Throws an InputError for an unknown form. */
+export async function recognise({ id, file }: NumberedFile, store: Store, scratch: string): Promise<Recognised> {
   let path = file.path;
   let { head, bytes } = readHead(file, path);
-  if (head.length === 0) throw new InputError(`${file.name} is empty (0 bytes)`, ['Remove it, or write it again.']);
+  if (bytes === 0) throw new InputError(`${file.name} is empty (0 bytes)`, ['Remove it, or write it again.']);
   const kind = kindOf(head);
-  if (kind === 'Parquet') return recogniseParquet({ file, path, bytes }, store);
+  if (kind === 'Parquet') return recogniseParquet({ id, file, path, bytes }, store);
   const isPacked = kind === 'gzip' || kind === 'zstd';
   if (isPacked) {
-    path = scratch;
+    path = join(scratch, `${id}.plain`);
     await decompress(file, kind, path);
     ({ head, bytes } = readHead(file, path));
     if (bytes === 0) throw new InputError(`${file.name} is empty after unpacking (0 bytes)`, ['Remove it, or write it again.']);
@@ -86,16 +89,14 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
     throw new InputError(`${file.name} is ${isPacked ? `${inner} in ${kind}` : inner}, which a build does not read`, [
       'Write it as Parquet, or as UTF-8 text, which may be compressed once with gzip or zstd.',
     ]);
-  const common: Common = { file, path, bytes };
   const text = head.toString('utf8').replace(/^\ufeff/, '');
-  const first = text.trimStart()[0];
-  if (first === '{' || first === '[') {
-    if (!head.subarray(0, 3).equals(BYTE_ORDER_MARK)) return recogniseJson(common, text);
-    const plain = `${scratch}.without-mark`;
-    await withoutMark(path, plain);
-    return recogniseJson({ ...common, path: plain }, text);
+  if (!/^\s*[{[]/.test(text)) return recogniseCsv({ id, file, path, bytes }, text, head.length === bytes);
+  if (head.subarray(0, 3).equals(BYTE_ORDER_MARK)) {
+    const marked = path;
+    path = join(scratch, `${id}.without-mark`);
+    await withoutMark(marked, path);
   }
-  return recogniseCsv(common, text, head.length === bytes);
+  return recogniseJson({ id, file, path, bytes }, text);
 }
 
 /** Patterns of the first bytes of files that are not UTF-8 text, in hex digits. */
@@ -119,29 +120,26 @@ const kindOf = (head: Buffer): (typeof KINDS)[number][0] | undefined => {
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Reads the first bytes and the size of the file at `path`, which is `file` or its unpacked copy. */
-function readHead(file: InputFile, path: string): { head: Buffer; bytes: number } {
-  let handle: number | undefined;
-  try {
-    handle = openSync(path, 'r');
-    const buffer = Buffer.allocUnsafe(HEAD_BYTES);
-    const length = readSync(handle, buffer, 0, HEAD_BYTES, 0);
-    return { head: buffer.subarray(0, length), bytes: fstatSync(handle).size };
-  } catch (error) {
-    throw unreadable(file.name, error);
-  } finally {
-    if (handle !== undefined) closeSync(handle);
-  }
-}
+const readHead = (file: InputFile, path: string): { head: Buffer; bytes: number } =>
+  readable(file.name, () => {
+    const handle = openSync(path, 'r');
+    try {
+      const buffer = Buffer.allocUnsafe(HEAD_BYTES);
+      const length = readSync(handle, buffer, 0, HEAD_BYTES, 0);
+      return { head: buffer.subarray(0, length), bytes: fstatSync(handle).size };
+    } finally {
+      closeSync(handle);
+    }
+  });
 
-function recogniseJson(common: Common, head: string): Recognised {
-  const layout = jsonLayout(head);
-  if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
+function recogniseJson(member: Member, head: string): Recognised {
   const keys = topLevelKeys(head);
-  // An index of rows.
-  if (keys[0] === 'sources' || (keys[0] === 'version' && keys[1] === 'sources')) return { ...common, form: 'no-records', layout };
-  if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
-  if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
-  throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
+  const isIndex = keys[0] === 'sources' || (keys[0] === 'version' && keys[1] === 'sources');
+  const as = (form: Form): Recognised => ({ ...member, form, format: jsonLayout(head), columns: [] });
+  if (isIndex || head.replace(/\s/g, '') === '[]') return as('no-records');
+  if (keys.includes('rune') || keys.includes('location')) return as('activity');
+  if (keys.includes('results') && keys.includes('total')) return as('envelope');
+  throw unrecognised(member.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
 }
 
 /**
@@ -168,7 +166,7 @@ function topLevelKeys(text: string): string[] {
   return keys;
 }
 
-function jsonLayout(head: string): JsonLayout {
+function jsonLayout(head: string): 'newline_delimited' | 'array' | 'unstructured' {
   const text = head.trimStart();
   if (text.startsWith('[')) return 'array';
   const end = text.indexOf('\n');
@@ -190,8 +188,8 @@ const HEADER_CELL = /("(?:[^"]|"")*"|[^",\r\n][^,\r\n]*|)(,|\r\n|\n|\r|$)/y;
  * first line as a row, which readTable.ts compares with these columns: if DuckDB guessed the line end, a line break in
  * a name could make it skip all rows.
  */
-function recogniseCsv(common: Common, head: string, isWhole: boolean): Recognised {
-  const { file } = common;
+function recogniseCsv(member: Member, head: string, isWhole: boolean): Recognised {
+  const { file } = member;
   const names: string[] = [];
   let end = ',';
   for (let at = 0; end === ','; at = HEADER_CELL.lastIndex) {
@@ -209,7 +207,7 @@ function recogniseCsv(common: Common, head: string, isWhole: boolean): Recognise
     throw new InputError(`${file.name}: its first line has more than ${HEAD_BYTES / 1024} KB`, ['Shorten the names of its columns.']);
   const columns = names.map((name) => ({ name, type: 'VARCHAR' }));
   checkNames(file, names);
-  return { ...common, form: recogniseTable(file, columns), format: 'csv', lineEnd: LINE_ENDS[end] ?? '\\n', columns };
+  return { ...member, form: recogniseTable(file, columns), format: 'csv', lineEnd: LINE_ENDS[end] ?? '\\n', columns };
 }
 
 const LINE_ENDS: Readonly<Record<string, LineEnd>> = { '\r\n': '\\r\\n', '\r': '\\r' };
@@ -224,17 +222,15 @@ function checkNames(file: InputFile, names: readonly string[]): void {
   if (twice !== undefined) throw new InputError(`${file.name} has two columns with the name ${shorten(twice)}`, ['Remove one of them.']);
 }
 
-async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
-  const { file } = common;
+async function recogniseParquet(member: Member, store: Store): Promise<Recognised> {
+  const { file, path } = member;
   try {
     // Throws for lengths in the file that DuckDB would believe.
-    parquetFacts(common.path);
-    const columns = await columnsInParquet(common.path, store);
-    checkNames(
-      file,
-      columns.map(({ name }) => name),
-    );
-    return { ...common, form: recogniseTable(file, columns), format: 'parquet', columns };
+    parquetFacts(path);
+    const columns = await columnsInParquet(path, store);
+    const names = columns.map(({ name }) => name);
+    checkNames(file, names);
+    return { ...member, form: recogniseTable(file, columns), format: 'parquet', columns };
   } catch (error) {
     if (error instanceof ParquetError || isAboutFile(error))
       throw new InputError(`${file.name} is broken Parquet: ${duckdbMessage(error)}`);
@@ -271,7 +267,7 @@ const FORMS: readonly [TableForm, string, readonly Field[], (readonly Field[])?]
 ];
 
 /** Returns all columns that a form may have. */
-export const fieldsOf = (form: TableForm): Field[] =>
+export const fieldsOf = (form: Form): Field[] =>
   FORMS.flatMap(([name, , required, more = []]) => (name === form ? [...required, ...more] : []));
 
 function recogniseTable(file: InputFile, columns: readonly TableColumn[]): TableForm {

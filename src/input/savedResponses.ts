@@ -10,9 +10,9 @@
  * A list with fewer records than its total is rejected.
  */
 import { joinedText, type Store, text } from '../duckdb/store.ts';
-import { columns, type TableWith } from '../duckdb/table.ts';
+import type { TableWith } from '../duckdb/table.ts';
 import { canonicalSelect, RECORDS, type Records, SERVED_COLUMNS } from './canonicalRecordSql.ts';
-import { Report } from './inputFindings.ts';
+import { namesTable, Report } from './inputFindings.ts';
 import type { RawSource } from './rawSource.ts';
 
 /** Creates `saved_lists`: the records of `saved` with their lists. A list is a tx id, or empty for the list of a block. */
@@ -31,35 +31,34 @@ const LISTS = `CREATE OR REPLACE TEMP TABLE saved_lists AS
 
 const NAME = `CASE WHEN list = '' THEN 'block ' || any_value(block_height) ELSE 'transaction ' || list END`;
 
-/** SQL that selects a line for each contradiction, and the sentence that follows their number. */
-type Check = readonly [lines: string, summary: string];
+/** SQL of contradictions (`Report.addFound`), and the words that follow their number. */
+type Check = readonly [found: string, summary: string];
 
 const ONE_BLOCK: Check = [
-  `SELECT file || ': a saved response has records of several blocks, but responses of this API have records of one' AS line
-   FROM saved JOIN saved_files USING (source) GROUP BY source, file, page HAVING count(DISTINCT block_hash) > 1 ORDER BY source, page`,
+  `SELECT [source, page] AS place, file || ': a saved response has records of several blocks, but responses of this API have records of one' AS line
+   FROM saved JOIN saved_files USING (source) GROUP BY source, file, page HAVING count(DISTINCT block_hash) > 1`,
   'saved response(s) have records of several blocks',
 ];
 
 const COMPLETE: Check = [
-  `SELECT file || CASE WHEN different > held THEN ': two saved responses of ' || name || ' have different records at the same offset'
+  `SELECT [height] AS place, file || CASE WHEN different > held THEN ': two saved responses of ' || name || ' have different records at the same offset'
      ELSE ': the saved responses of ' || name || ' have ' || held || ' of its ' || total || ' records; save every page (offset 0 to ' || total - 1 || ')' END AS line
    FROM (SELECT total, list, ${NAME} AS name, any_value(block_height) AS height, min(source) AS source, count(DISTINCT position) AS held,
        count(DISTINCT (position, digest)) AS different, max(position) AS last FROM saved_lists GROUP BY block_hash, total, list)
-     JOIN saved_files USING (source) WHERE held <> total OR different <> held OR last >= total ORDER BY height, list`,
+     JOIN saved_files USING (source) WHERE held <> total OR different <> held OR last >= total`,
   'list(s) of saved responses are incomplete',
 ];
 
 const EQUAL: Check = [
-  `SELECT line FROM (
-     SELECT 0 AS kind, any_value(block_height) AS height, list AS name, ${NAME} || ': saved responses give the totals '
-       || array_to_string(list_sort(list(DISTINCT total)), ' and ') || '; is one of them filtered by operation_type?' AS line
-     FROM saved_lists GROUP BY block_hash, list HAVING count(DISTINCT total) > 1
-     UNION ALL SELECT 1, height, tx_id, 'transaction ' || tx_id || ': its saved responses have ' || alone || ' records, but the responses of block '
-       || height || ' have ' || in_block || ' of them'
-     FROM (SELECT tx_id, any_value(block_height) AS height, count(DISTINCT position) FILTER (list = '') AS in_block,
-         count(DISTINCT position) FILTER (list <> '') AS alone
-       FROM saved_lists SEMI JOIN (FROM saved_lists WHERE list = '') USING (block_hash) GROUP BY block_hash, tx_id)
-     WHERE alone > 0 AND in_block <> alone) ORDER BY kind, height, name`,
+  `SELECT [0, any_value(block_height)] AS place, ${NAME} || ': saved responses give the totals '
+     || array_to_string(list_sort(list(DISTINCT total)), ' and ') || '; is one of them filtered by operation_type?' AS line
+   FROM saved_lists GROUP BY block_hash, list HAVING count(DISTINCT total) > 1
+   UNION ALL SELECT [1, height], 'transaction ' || tx_id || ': its saved responses have ' || alone || ' records, but the responses of block '
+     || height || ' have ' || in_block || ' of them'
+   FROM (SELECT tx_id, any_value(block_height) AS height, count(DISTINCT position) FILTER (list = '') AS in_block,
+       count(DISTINCT position) FILTER (list <> '') AS alone
+     FROM saved_lists SEMI JOIN (FROM saved_lists WHERE list = '') USING (block_hash) GROUP BY block_hash, tx_id)
+   WHERE alone > 0 AND in_block <> alone`,
   'list(s) of saved responses contradict each other',
 ];
 
@@ -82,15 +81,13 @@ export async function assembleSavedResponses(
   affected: TableWith<'block_height'>,
   store: Store,
 ): Promise<{ readonly records: Records; readonly notices: readonly string[] }> {
-  const linesOf = async (sql: string) => (await store.rows(sql, { line: text })).map(({ line }) => line);
-  const check = async ([lines, summary]: Check) => {
+  const check = async ([found, summary]: Check) => {
     const report = new Report();
-    report.add(await linesOf(lines));
+    await report.addFound(found, store);
     report.throwIfAny((count) => `${count} ${summary}`);
   };
   const names = sources.flatMap(({ members }) => members.map(({ id, file }) => [id, file.name] as const));
-  const files = await store.append('saved_files', columns('source INTEGER, file VARCHAR'), names);
-  await store.run(`CREATE OR REPLACE TEMP VIEW saved_files AS FROM ${files}`);
+  await store.run(`CREATE OR REPLACE TEMP VIEW saved_files AS SELECT source, name AS file FROM ${await namesTable(names, store)}`);
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
   // Skips blocks that are not affected. Some of their pages may be in files that were not read, so their lists would
@@ -113,7 +110,8 @@ export async function assembleSavedResponses(
   );
   const copies = await store.number(`SELECT (SELECT count(*) FROM saved) - (SELECT count(*) FROM ${records}) AS number`);
   const copied = copies === 0 ? [] : [`${copies} record(s) are in several saved responses; one copy of each is used`];
-  const notices = [...copied, ...(await linesOf(FILTERED))];
-  await store.run(`DROP TABLE saved; DROP TABLE saved_lists; DROP VIEW saved_files; DROP TABLE ${files}`);
+  const filtered = await store.rows(FILTERED, { line: text });
+  const notices = [...copied, ...filtered.map(({ line }) => line)];
+  await store.run(`DROP TABLE saved; DROP TABLE saved_lists; DROP VIEW saved_files`);
   return { records, notices };
 }

@@ -17,3 +17,12 @@ export function unreadable(name: string, error: unknown): CliError {
   const advice = MACHINE[codeOf(error) ?? ''];
   return advice === undefined ? new InputError(message) : new BuildError(message, [advice]);
 }
+
+/** Reads the file `name`, and throws its system errors as `unreadable`. */
+export function readable<Result>(name: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw unreadable(name, error);
+  }
+}

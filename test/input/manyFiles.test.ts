@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { FILES, selectFiles } from '../../src/input/changedFiles.ts';
-import { groupAlike, type Numbered } from '../../src/input/rawSource.ts';
+import { groupAlike } from '../../src/input/rawSource.ts';
+import type { Recognised } from '../../src/input/recognise.ts';
 import { temporaryFolder } from '../support/build.ts';
 
 const MANY = 200_000;
@@ -21,6 +22,6 @@ it('a build finds the changed files among many', async () => {
 });
 
 it('a build reads many files of one format together', () => {
-  const files = Array.from({ length: MANY }, (_, id) => ({ id, form: 'activity', layout: 'array' }) as unknown as Numbered);
+  const files = Array.from({ length: MANY }, (_, id) => ({ id, form: 'activity', format: 'array' }) as unknown as Recognised);
   expect([...groupAlike(files)].map((group) => group.length)).toEqual([MANY]);
 });

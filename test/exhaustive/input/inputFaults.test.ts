@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -15,7 +15,7 @@ import { sha256Of } from '../../../src/input/checksums.ts';
 import { decompress } from '../../../src/input/decompress.ts';
 import { discover } from '../../../src/input/discover.ts';
 import { ReadProgress } from '../../../src/input/inputProgress.ts';
-import type { Numbered, Reading } from '../../../src/input/rawSource.ts';
+import type { Reading } from '../../../src/input/rawSource.ts';
 import { linesOf } from '../../../src/input/readLines.ts';
 import { readSource } from '../../../src/input/readSource.ts';
 import { recognise } from '../../../src/input/recognise.ts';
@@ -73,9 +73,9 @@ async function parquet(blocks: number, more: Readonly<Record<string, string>> = 
 async function cellsOf(content: string | Uint8Array, columns: readonly string[]): Promise<(string | undefined)[][]> {
   const path = join(temporaryFolder(), 'table');
   writeFileSync(path, content);
-  const found = await recognise({ path, name: 'in/table' }, store, `${path}.plain`);
+  const found = await recognise({ id: 1, file: { path, name: 'in/table' } }, store, dirname(path));
   const reading = { store, limits: { filesPerScan: 9 }, progress: new ReadProgress() } as unknown as Reading;
-  const source = await readSource([{ ...found, id: 1 } as Numbered], reading);
+  const source = await readSource([found], reading);
   const cells = columns.map((column) => `${column}::VARCHAR AS ${column}`);
   const rows = await store.rows(
     `SELECT ${cells} FROM ${source.relation} ORDER BY ${source.order}`,
@@ -318,7 +318,7 @@ describe('the header of a CSV file', () => {
   const odd = fc.oneof(
     fc.string({ unit: fc.constantFrom(...'",\r\n \t\0\\\'{}$;_1aäA•😀\u2028\ufeff'), maxLength: 6 }),
     fc.string({ unit: 'binary', maxLength: 6 }),
-    fc.constantFrom('', ' ', 'ID', 'source', 'rowid', 'c0', 'filename', '__mirror_source_file', 'x'.repeat(10_240), "'); DROP TABLE x; --"),
+    fc.constantFrom('', ' ', 'ID', 'source', 'rowid', 'c0', 'filename', 'file_index', 'x'.repeat(10_240), "'); DROP TABLE x; --"),
   );
   const end = fc.constantFrom('\n', '\r\n', '\r');
 
@@ -354,8 +354,8 @@ describe('the header of a CSV file', () => {
           refused.add(more.join());
           return;
         }
-        const found = await recognise({ path, name: 'in/table' }, store, path);
-        if (!('format' in found && found.format === 'csv')) throw new Error(`recognised as ${found.form}`);
+        const found = await recognise({ id: 1, file: { path, name: 'in/table' } }, store, path);
+        if (found.lineEnd === undefined) throw new Error(`recognised as ${found.form}`);
         const places = Object.fromEntries(found.columns.map((_, i) => [`c${i}`, text]));
         const scan = readCsv([path], Object.keys(places), found.lineEnd, ['header = false']);
         const read = Object.keys(places).map((place) => `'=' || coalesce(${place}, '') AS ${place}`);
@@ -385,9 +385,14 @@ describe('the header of a CSV file', () => {
     const row = (height: number) => `1:0,0,A,A,,,1,mint,${hex(`${height}`)},${height},${hex(`tx ${height}`)},0,,,5`;
     const whole = `${header},"a\nnote"\r\n${row(5)},x\r\n`;
     const work = temporaryFolder();
-    writeFiles(work, { 'in/a.csv': whole, 'in/b.csv': `,${header}\n0,${row(6)}\n`, 'in/c.csv': `${header}\r${row(7)}\r` });
+    writeFiles(work, {
+      'in/a.csv': whole,
+      'in/b.csv': `,${header}\n0,${row(6)}\n`,
+      'in/c.csv': `${header}\r${row(7)}\r`,
+      'in/d.csv': `${header}\r\n${row(8)}\r\n`,
+    });
     const { manifest } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')] });
-    expect([manifest.records, manifest.heights]).toEqual([3, [[5, 7]]]);
+    expect([manifest.records, manifest.heights]).toEqual([4, [[5, 8]]]);
     expect(await refusal({ 'a.csv': whole, 'b.csv': `${header},"note\n${row(6)},x\n` })).toMatch(
       /^in\/b\.csv: column 16 of its first line is not valid CSV: "\\"note/,
     );
@@ -489,13 +494,13 @@ describe('input that could hang a build', () => {
         if (steps > 1000) throw new Error('too many steps');
         return exec.call(this, text);
       });
-      expect(await recognise({ path: join(work, `${i}.ndjson`), name: 'a' }, store, join(work, 'plain'))).toMatchObject({
+      expect(await recognise({ id: i, file: { path: join(work, `${i}.ndjson`), name: 'a' } }, store, work)).toMatchObject({
         form: 'activity',
       });
       counted.mockRestore();
     }
     writeFiles(work, { 'b.ndjson': '{"a\\"b" : {"rune":"location"}, "c":["results"], "results":[],"total" :1}' });
-    expect(await recognise({ path: join(work, 'b.ndjson'), name: 'b' }, store, join(work, 'plain'))).toMatchObject({ form: 'envelope' });
+    expect(await recognise({ id: 2, file: { path: join(work, 'b.ndjson'), name: 'b' } }, store, work)).toMatchObject({ form: 'envelope' });
   });
 });
 
