@@ -5,7 +5,7 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
@@ -16,9 +16,9 @@ import { unpackZstd } from './zstd.ts';
 export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
   try {
-    const [from, to] = [createReadStream(file.path), createWriteStream(target)];
-    if (compression === 'zstd') await pipeline(from, unpackZstd, to);
-    else await gunzip(file.path, from, to);
+    const to = createWriteStream(target);
+    if (compression === 'zstd') await pipeline(unpackZstd(file.path), to);
+    else await gunzip(file.path, to);
   } catch (error) {
     if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? ''))
       throw new BuildError(`${file.name} cannot be unpacked into the cache folder: ${messageOf(error)}`, [
@@ -35,9 +35,9 @@ export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', 
  * file. So a damaged byte could lose all later members without an error. To prevent this, the function checks that all
  * ignored bytes are zero.
  */
-async function gunzip(path: string, from: Readable, to: Writable): Promise<void> {
+async function gunzip(path: string, to: Writable): Promise<void> {
   const unpack = createGunzip();
-  await pipeline(from, unpack, to);
+  await pipeline(createReadStream(path), unpack, to);
   for await (const chunk of createReadStream(path, { start: unpack.bytesWritten }) as AsyncIterable<Buffer>) {
     if (chunk.some((byte) => byte !== 0)) throw new Error(`it has data that is not gzip from byte ${unpack.bytesWritten} on`);
   }

@@ -3,9 +3,10 @@ import { type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'no
 import { join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
 import { isIndexName, isRowsName, namesOf } from '../contract/rowsSchemas.ts';
-import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
+import { InputError, messageOf } from '../errors.ts';
 import { plainCall } from '../program.ts';
 import { readIndex } from './blocksRead.ts';
+import { unreadable } from './unreadable.ts';
 
 /** Suffix of checksum files: `a.csv.sha256` has the checksum of `a.csv`. */
 export const CHECKSUM_ENDING = '.sha256';
@@ -106,7 +107,7 @@ function match(pattern: string, cwd: string, once: boolean): string[] {
     } as const;
     return fg.globSync(pattern, options).flatMap(({ dirent, name, path }) => (dirent.isDirectory() || isIgnored(name) ? [] : [path]));
   } catch (error) {
-    throw error instanceof InputError ? error : unsearchable(error);
+    throw error instanceof InputError ? error : unreadable('the input', error);
   }
 }
 
@@ -157,11 +158,4 @@ function checkNames(folder: string, entries: readonly Dirent[]): void {
     `the input ${JSON.stringify(join(folder, odd.name))} has ${isUtf8 ? 'a backslash in its name' : 'a name that is not UTF-8'}`,
     [isUtf8 ? 'Backslashes in file names are not supported; rename the file.' : 'Rename it, or move it out of the input.'],
   );
-}
-
-/** Returns the error for a folder that cannot be read: bad input, unless the machine has too many open files. */
-function unsearchable(error: unknown): CliError {
-  if (['EMFILE', 'ENFILE'].includes(codeOf(error) ?? ''))
-    return new BuildError(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n) and build again.']);
-  return new InputError(`the input cannot be searched: ${messageOf(error)}`);
 }
