@@ -64,6 +64,13 @@ export interface DocumentLevel extends LevelRange {
   readonly files: readonly DocumentFile[];
 }
 
+/** True if a range has any of some heights. Takes the smaller number of steps. */
+export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
+  if (last - first > heights.size) return [...heights].some((height) => height >= first && height <= last);
+  for (let height = first; height <= last; height += 1) if (heights.has(height)) return true;
+  return false;
+}
+
 /**
  * Returns the ranges of the levels, in ascending order. `lowest` is the lowest block of the mirror. In a mirror of the
  * last N blocks, each new block removes the lowest block, which changes the first level. So if `lowest` is not 0, the

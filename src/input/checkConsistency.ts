@@ -157,12 +157,12 @@ async function reportHashes(
   if (heights === pairs && hashes === pairs) return;
   const files = await namesTable(names, store);
   for (const [key, value, is] of [
-    ['block_height', 'block_hash', 'block height % has two hashes'],
-    ['block_hash', 'block_height', 'block hash % is at two heights'],
+    ['block_height', 'block_hash', 'block height % has two hashes: '],
+    ['block_hash', 'block_height', 'block hash % is at two heights: '],
   ] as const) {
     const named = (end: 'min' | 'max') => `${end}(${value}) || ' (' || arg_${end}(name, ${value}) || ')'`;
     await report.addFound(
-      `SELECT [min(block_height)] AS place, replace('${is}', '%', ${key}::VARCHAR) || ': ' || ${named('min')} || ' and ' || ${named('max')} AS line
+      `SELECT [min(block_height)] AS place, replace('${is}', '%', ${key}::VARCHAR) || ${named('min')} || ' and ' || ${named('max')} AS line
        FROM ${allHolds} JOIN ${files} USING (source) GROUP BY ${key} HAVING min(${value}) <> max(${value})`,
       store,
     );

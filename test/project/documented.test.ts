@@ -41,9 +41,10 @@ describe('the documents name', () => {
   });
 });
 
-/** Replaces each interpolated value in a source text by `…`, and removes the syntax that joins strings. */
+/** Replaces each interpolated value in a source text by `…`, also in its SQL, and removes the syntax that joins strings. */
 const withoutValues = (text: string): string =>
   text
+    .replace(/' \|\| [a-z_.]+\s+\|\| '| % /g, ' … ')
     .replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}|\$\((?:[^()]|\([^()]*\))*\)|\{[a-z_.]+\}|\$\w+/g, '…')
     .replace(/\\(['"])/g, '$1')
     .replace(/…(?:…)+/g, '…');

@@ -9,7 +9,7 @@ import { isWithin } from '../../duckdb/blockRanges.ts';
 import { flag, int, type Store } from '../../duckdb/store.ts';
 import { type Columns, type ColumnTypes, columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import { ArchiveError } from '../../format/archiveError.ts';
-import { type LevelRange, lastRanked, levelRanges } from '../../format/levels.ts';
+import { hasAny, type LevelRange, lastRanked, levelRanges } from '../../format/levels.ts';
 import type { ListTables } from '../../format/listTables.ts';
 import type { Loaded } from '../../input/loadInput.ts';
 import { countCrossing } from '../../limits.ts';
@@ -75,13 +75,6 @@ export async function filledLevels<Level extends LevelRange>(
     Object.fromEntries(levels.map((level) => [nameOf(level), flag])),
   );
   return levels.filter((level) => isFilled[nameOf(level)]);
-}
-
-/** True if a range has any of some heights. Takes the smaller number of steps. */
-export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
-  if (last - first > heights.size) return [...heights].some((height) => height >= first && height <= last);
-  for (let height = first; height <= last; height += 1) if (heights.has(height)) return true;
-  return false;
 }
 
 /** Returns the level of a list in the last build (`before`) that a plan keeps or replaces. No two levels begin at the same height. */

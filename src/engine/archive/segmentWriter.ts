@@ -3,12 +3,12 @@
  * are copied without compressing them again.
  */
 import { cut, type Piece } from '../../format/cutSegments.ts';
+import { hasAny } from '../../format/levels.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../../format/segmentDirectory.ts';
 import type { Limits } from '../../limits.ts';
 import { yieldNow } from '../../yieldNow.ts';
 import { type SpooledBlock, SpoolReader } from '../render/blockSpool.ts';
 import { gzipMember } from '../render/compress.ts';
-import { hasAny } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /** Stores a file of the archive, whose content is these parts. Returns its name. */

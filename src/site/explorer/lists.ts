@@ -11,7 +11,10 @@ import { settings } from './settings.ts';
 import { LISTS, type ListName, searchOf, targetOf, type View } from './views.ts';
 
 /** Access of a page to the mirror: the requests of the main script, which keeps their answers. */
-export type Source = typeof import('./requestMirror.ts') & { readonly manifest: MirrorManifest; readonly signal: AbortSignal };
+export interface Source extends Pick<typeof import('./requestMirror.ts'), 'mirror' | 'fetchStats' | 'fetchBlockStats' | 'findByLetters'> {
+  readonly manifest: MirrorManifest;
+  readonly signal: AbortSignal;
+}
 
 export interface Page {
   readonly title: string;

@@ -8,7 +8,7 @@ import { followMirror } from './followMirror.ts';
 import { completeOverview } from './overview.ts';
 import { announce, capital, headOf, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
-import * as requests from './requestMirror.ts';
+import { fetchBlockStats, fetchStats, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
 import { LATEST, searchOf, type View } from './views.ts';
 
@@ -63,8 +63,8 @@ async function show(from?: string): Promise<void> {
 async function nodesOf(view: View, signal: AbortSignal): Promise<readonly Node[]> {
   const isList = view.kind === 'block' || view.kind === 'transaction';
   // Names the bundles in the output (`.js`), because esbuild leaves these imports unchanged (src/site/assets.ts).
-  const [{ pageOf }, manifest] = await Promise.all([isList ? import('./listPage.js') : import('./details.js'), requests.mirror.manifest()]);
-  const { title, said, nodes } = await pageOf(view, { ...requests, manifest, signal });
+  const [{ pageOf }, manifest] = await Promise.all([isList ? import('./listPage.js') : import('./details.js'), mirror.manifest()]);
+  const { title, said, nodes } = await pageOf(view, { mirror, fetchStats, fetchBlockStats, findByLetters, manifest, signal });
   // Not all requests can be aborted, so another view may be open by now.
   signal.throwIfAborted();
   document.title = `${title} · ${SITE}`;
