@@ -63,7 +63,11 @@ async function show(from?: string): Promise<void> {
 async function nodesOf(view: View, signal: AbortSignal): Promise<readonly Node[]> {
   const isList = view.kind === 'block' || view.kind === 'transaction';
   // Names the bundles in the output (`.js`), because esbuild leaves these imports unchanged (src/site/assets.ts).
-  const [{ pageOf }, manifest] = await Promise.all([isList ? import('./listPage.js') : import('./details.js'), mirror.manifest()]);
+  const loading = isList ? import('./listPage.js') : import('./details.js');
+  // If the host cannot be reached, both fail. Then the error of the mirror is shown, because it says more.
+  loading.catch(() => undefined);
+  const manifest = await mirror.manifest();
+  const { pageOf } = await loading;
   const { title, said, nodes } = await pageOf(view, { mirror, fetchStats, fetchBlockStats, findByLetters, manifest, signal });
   // Not all requests can be aborted, so another view may be open by now.
   signal.throwIfAborted();
