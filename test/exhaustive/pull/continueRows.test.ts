@@ -7,6 +7,7 @@ import { readFiles } from '../../../src/duckdb/readFilesSql.ts';
 import { Store } from '../../../src/duckdb/store.ts';
 import { ChosenOutputs } from '../../../src/pull/node/checkOutputs.ts';
 import { copyTable, NODE_LEDGER } from '../../../src/rows/rowsForm.ts';
+import { readState } from '../../../src/unspent/diskLedger.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree } from '../../support/build.ts';
 import { type FakeBlock, FakeNode } from '../../support/fakeNode.ts';
 import { limitsWith } from '../../support/limits.ts';
@@ -246,7 +247,11 @@ describe('a pull from a node that continues rows', () => {
       () => writeFileSync(join(ledger(), 'state.json'), '{}'),
       () => writeFileSync(join(ledger(), 'state.json'), readFileSync(join(ledger(), 'state.json'), 'utf8').replace('4', '3')),
       () => rmSync(sorted()),
-      () => writeFileSync(sorted(), readFileSync(sorted()).fill(1, 0, 40)),
+      // All pages of all files, so that any look-up reads a damaged one.
+      () => {
+        const { outputs } = readState(ledger())!;
+        for (const { name, bytes } of outputs) writeFileSync(join(ledger(), name), readFileSync(join(ledger(), name)).fill(1, 0, bytes));
+      },
     ];
     for (const damage of damages) {
       damage();
