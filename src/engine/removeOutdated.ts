@@ -40,6 +40,8 @@ const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(f
  * Removes files, and folders that become empty. If a folder is a symbolic link, removes the link and never follows it.
  */
 class Remover {
+  /** Paths of checked folders. They and all their parents are real folders, not links. */
+  readonly #folders = new Set<string>(['.']);
   /** Number of removed files. */
   count = 0;
 
@@ -47,6 +49,7 @@ class Remover {
 
   /** Removes all files at or below `path` that are not in `expected`. Ignores a path that does not exist. */
   removeUnexpected(path: string, expected: ReadonlySet<string> = NOTHING): void {
+    if (!this.#isInside(dirname(path))) return;
     const stats = lstatSync(join(this.root, path), { throwIfNoEntry: false });
     if (stats?.isDirectory() === true) {
       for (const entry of readdirSync(join(this.root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
@@ -58,6 +61,19 @@ class Remover {
     }
   }
 
+  /** True when a folder and its parents are real folders. Removes the first of them that is a link or a file. */
+  #isInside(folder: string): boolean {
+    if (this.#folders.has(folder)) return true;
+    if (!this.#isInside(dirname(folder))) return false;
+    const stats = lstatSync(join(this.root, folder), { throwIfNoEntry: false });
+    if (stats?.isDirectory() === true) {
+      this.#folders.add(folder);
+      return true;
+    }
+    if (stats !== undefined) rmSync(join(this.root, folder));
+    return false;
+  }
+
   #removeEmpty(folder: string): void {
     if (LIST_FOLDERS.includes(folder)) return;
     try {
@@ -66,6 +82,7 @@ class Remover {
       if (['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return;
       throw error;
     }
+    this.#folders.delete(folder);
     this.#removeEmpty(dirname(folder));
   }
 }

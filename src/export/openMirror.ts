@@ -5,7 +5,7 @@ import type { Flags } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { plainUrl } from '../contract/plainUrl.ts';
 import { openRegularFile } from '../disk/regularFile.ts';
-import { emptyIfMissing, InputError, UsageError } from '../errors.ts';
+import { InputError, isAbsence, UsageError } from '../errors.ts';
 import { MOST_FILE } from '../format/root.ts';
 import { MANIFEST_PATH } from '../pages/filePaths.ts';
 import { Client } from '../pull/httpClient.ts';
@@ -39,8 +39,13 @@ export function openMirror(flags: Flags, log: Log): Mirror {
 const fetchIn =
   (folder: string): typeof globalThis.fetch =>
   async (input, init) => {
-    const [file] = emptyIfMissing(() => [openRegularFile(join(folder, new URL(String(input)).pathname))]);
-    if (file === undefined) return new Response(null, { status: 404 });
+    let file: number;
+    try {
+      file = openRegularFile(join(folder, new URL(String(input)).pathname));
+    } catch (error) {
+      if (!isAbsence(error)) throw error;
+      return new Response(null, { status: 404 });
+    }
     try {
       const { size } = fstatSync(file);
       const [, from = '0', to = size - 1] = /^bytes=([0-9]+)-([0-9]+)$/.exec(new Headers(init?.headers).get('range') ?? '') ?? [];

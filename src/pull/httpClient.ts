@@ -181,9 +181,9 @@ export class Client {
   }
 
   /**
-   * Sends a request as soon as fewer are running than may be, and reads the answer, whatever its status. Throws a PassingError if the network fails, or if
-   * the answer is cut short, too large or too slow. Throws an InputError for a redirect. Throws the reason of the signal
-   * when the signal aborts.
+   * Sends a request as soon as fewer are running than may be, and reads the answer, whatever its status. Throws a
+   * PassingError if the network fails, or if the answer is cut short, too large or too slow. Throws an InputError for a
+   * redirect. Throws the reason of the signal when the signal aborts.
    */
   send(url: URL, reading: Reading): Promise<Answer> {
     return this.#atOnce.run(() => this.#send(url, reading));
@@ -252,9 +252,12 @@ export class Client {
 
   /** Sends a request like `send`, but in its turn. Throws a PassingError for a status that may change. */
   async ask(url: string, reading: Reading): Promise<Answer> {
-    await this.#turn();
     const headers = { 'accept-encoding': 'identity', 'user-agent': 'node', ...reading.headers };
-    const answer = await this.send(new URL(url), { ...reading, headers });
+    // The turn comes after the wait for a running request: requests that have their turn must not leave all at once.
+    const answer = await this.#atOnce.run(async () => {
+      await this.#turn();
+      return this.#send(new URL(url), { ...reading, headers });
+    });
     if (isPassing(answer.status))
       throw new PassingError(`was answered with status ${answer.status}`, retryAfter(String(answer.headers['retry-after'])));
     return answer;

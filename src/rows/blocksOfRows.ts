@@ -20,13 +20,19 @@ export const runesOfRows = (paths: readonly string[], runes: readonly string[], 
      WHERE id IN (SELECT rune_id FROM ${readFiles('parquet', paths)})`,
   );
 
-/** Returns the blocks that have records in files of ledger rows, in ascending order. Omits rows of unknown runes. */
+type CountedBlock = Omit<BlockDigest, 'digest'>;
+
+/**
+ * Returns the blocks that have records in files of ledger rows. Omits rows of unknown runes. A block for which `isExpected`
+ * is false gets no digest: to compute it takes the complete block in memory, and files of strangers may have blocks of any size.
+ */
 export async function blocksOfRows(
   paths: readonly string[],
   runes: RunesOfRows,
+  isExpected: (block: CountedBlock) => boolean,
   limits: Pick<WorkLimits, 'batchRecords' | 'servedAtOnce'>,
   store: Store,
-): Promise<BlockDigest[]> {
+): Promise<(CountedBlock | BlockDigest)[]> {
   await store.run(SHIFT_DECIMALS);
   const relation = `(SELECT 0 AS source, * FROM ${readFiles('parquet', paths)})`;
   const records = `(${ledgerSelect({ relation, columns: LEDGER_FIELDS.map((field) => ({ field, shape: 'canonical' })) }, runes)})`;
@@ -34,8 +40,10 @@ export async function blocksOfRows(
     `SELECT block_height AS height, min(block_hash) AS hash, count(*) AS records FROM ${records} GROUP BY height ORDER BY height`,
     { height: int, hash: text, records: int },
   );
-  const blocks: BlockDigest[] = [];
-  for await (const batch of renderBatches(store, { dialect: 'contract', layout: 'archive' }, counted, limits, records, []))
+  const blocks: (CountedBlock | BlockDigest)[] = counted.filter((block) => !isExpected(block));
+  const others = blocks.map(({ height }) => height);
+  const rows = others.length === 0 ? records : `(FROM ${records} WHERE block_height NOT IN (${others.join(', ')}))`;
+  for await (const batch of renderBatches(store, { dialect: 'contract', layout: 'archive' }, counted.filter(isExpected), limits, rows, []))
     for (const { height, hash, records, digest } of batch.blocks) blocks.push({ height, hash, records, digest });
   return blocks;
 }

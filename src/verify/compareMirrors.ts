@@ -113,7 +113,9 @@ function listed(heights: readonly number[]): string {
 async function compareRows(mirrors: readonly Compared[], names: readonly string[]): Promise<Comparison> {
   const files = (await Promise.all(mirrors.map(rowsOf))).flatMap((own, mirror) => own.map((file) => ({ ...file, mirror })));
   files.sort((a, b) => a.first - b.first);
-  const ranges = [...groupBy(files, ({ first, last }) => `${first}..${last}`)].filter(([, same]) => same.length > 1);
+  const ranges = [...groupBy(files, ({ first, last }) => `${first}..${last}`)].filter(
+    ([, same]) => new Set(same.map(({ mirror }) => mirror)).size > 1,
+  );
   const different = ranges.filter(([, same]) => new Set(same.map(({ digest }) => digest)).size > 1);
   const groups = different.slice(0, SHOWN).map(([range, same]) => {
     const group = groupsOf(names, (i) => same.find(({ mirror }) => mirror === i)?.digest);

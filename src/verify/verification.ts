@@ -33,7 +33,7 @@ export interface Verification {
   readonly limits: Limits;
   /** The checks run one after another, so they share this store. */
   readonly store: Store;
-  /** Opens another store, which works at the same time as `store` and must be closed. Both together keep the memory limit. */
+  /** Opens a store that works while `store` does no more than render pages. The caller closes it. */
   readonly openBeside: () => Promise<Store>;
   /** Folder for temporary files, including temporary files of the store. */
   readonly scratch: string;

@@ -52,4 +52,15 @@ describe.each(LAYOUTS)('the 720 recorded requests, layout %s', (layout) => {
       expect([path, again.status, again.body]).toEqual([path, 304, '']);
     }
   });
+
+  it('have the recorded headers that clients rely on', async () => {
+    for (const vector of vectors.filter((v) => v.group === 'basic' || v.group === 'limit-value')) {
+      const answer = await host.send(vector.method, vector.path);
+      expect(answer.headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'access-control-allow-origin': '*',
+      });
+      if (answer.status === 200) expect(answer.headers['cache-control']).toBe('public, no-cache, must-revalidate');
+    }
+  });
 });

@@ -170,6 +170,19 @@ it('a server that asks for a delay gets no request until then, and --rate spaces
   expect(times).toEqual([0, 100, 200, 100_200, 100_300]);
 });
 
+it('--rate spaces requests that wait for others to end', async () => {
+  const clock = new PullClock();
+  const times: number[] = [];
+  const { url } = await serve((request, response) => {
+    times.push(clock.now());
+    right(request, response);
+  });
+  const client = clientWith({ clock, rate: 10, concurrency: 2 });
+  await Promise.all(Array.from({ length: 8 }, () => client.get(url, parsed)));
+  // At most two requests run at the same time, so no more can have their turn together.
+  expect([times.length, new Set(times).size]).toEqual([8, expect.toSatisfy((different: number) => different >= 4)]);
+});
+
 describe('a file', () => {
   it('is saved with its digest, and an answer of another length is a passing failure', async () => {
     const { url } = await serve(right);

@@ -254,7 +254,7 @@ export class BitcoinNode {
 
   /** Requests the outputs that a block spends. Throws an InputError if the node is too old. */
   async #spent(hash: string, sink?: Reading['sink']): Promise<Answer> {
-    const answer = await this.#rest(`/spenttxouts/${hash}.bin`, Number.POSITIVE_INFINITY, sink);
+    const answer = await this.#rest(`/spenttxouts/${hash}.bin`, sink === undefined ? SMALL_ANSWER : Number.POSITIVE_INFINITY, sink);
     // A node that does not know the path answers with an empty body.
     if (answer.status === 404 && textOf(answer.body) === '')
       throw new InputError(`${this.name} has no rest/spenttxouts: use Bitcoin Core 30 or newer`);

@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Store } from '../../../src/duckdb/store.ts';
+import { removeOutdated } from '../../../src/engine/removeOutdated.ts';
 import { DiskSink } from '../../../src/engine/render/diskSink.ts';
 import { emitFiles } from '../../../src/engine/render/pageFiles.ts';
 import { claimOutput, finishOutput, inspectOutput, MARKER, releaseOutput } from '../../../src/output/outputFolder.ts';
@@ -194,6 +195,16 @@ describe('an output folder', () => {
       rmSync(join(out, 'runes/v1/blocks/7'), { force: true });
       await build([5, 6, 7], full ? '5' : '4', false);
     }
+  });
+
+  it('with a link above a file that is removed loses the link, not the file of a stranger', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'outside/c.json': 'mine', 'out/runes/v1/search/d.json': '' });
+    symlinkSync(join(work, 'outside'), join(work, 'out/runes/v1/search/ab'));
+    const removal = { root: join(work, 'out'), site: { layout: 'archive' } } as Parameters<typeof removeOutdated>[0];
+    const paths = ['runes/v1/search/ab/c.json', 'runes/v1/search/ab/e.json', 'runes/v1/search/d.json'];
+    expect(await removeOutdated(removal, paths, {} as Parameters<typeof removeOutdated>[2])).toBe(1);
+    expect(filesBelow(work)).toEqual(['outside/c.json']);
   });
 
   it('with a pipe in place of its manifest or marker is repaired', async () => {

@@ -1,6 +1,7 @@
 /** Tests the client of a Bitcoin Core node. A fake node answers and fails like Core. */
 import { getEventListeners } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BuildError, CliError, InputError } from '../../../src/errors.ts';
@@ -15,6 +16,7 @@ import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type F
 import { limitsWith, TEST_LIMITS } from '../../support/limits.ts';
 import { hash256, outpointOf } from '../../support/memoryLedger.ts';
 import { taproot } from '../../support/runeBlocks.ts';
+import { listening } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
 const FIRST = 840_000;
@@ -99,6 +101,17 @@ it('leaves no timer that keeps a command running', async () => {
   const node = await connect((await fakeNode()).url, { timeoutMs: 1_000_000 });
   for (let round = 0; round < 5; round++) await node.readBlock(LAST.hash);
   await until(() => timers() <= before);
+});
+
+it('that sends far more than was asked for is refused before it fills the memory', async () => {
+  const server = createServer(({ url = '' }, response) => {
+    if (!url.includes('spenttxouts')) return void response.end('{}');
+    for (let i = 0; i < 3; i++) response.write(Buffer.alloc(1e6));
+    response.end();
+  });
+  const { url, close } = await listening(server);
+  open.push({ close });
+  expect((await errorOf(connect(url, { retries: 0 }))).message).toMatch(/has \d+ bytes or more; the largest valid answer has \d+/);
 });
 
 describe('a node', () => {
