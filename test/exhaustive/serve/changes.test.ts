@@ -327,7 +327,13 @@ describe('verify', () => {
 });
 
 it('verify finds a spent output that a file of changes leaves out, though the output is from an older block', async () => {
-  const { chain } = chainFor('left out', 60);
+  // Few chains spend no such output in the blocks that have files of changes.
+  for (let i = 0; i < 20; i += 1) if ((await leaveOutSpent(chainFor(`left out ${i}`, 60).chain)) > 0) return;
+  expect.unreachable('no chain spends such an output');
+});
+
+/** Leaves out a spent output in two files of changes at most, one after another. Returns the number of files. */
+async function leaveOutSpent(chain: ReturnType<typeof chainFor>['chain']): Promise<number> {
   const [input, out] = [join(temporaryFolder(), 'in'), join(temporaryFolder(), 'out')];
   writeChain(chain, input);
   await testBuild(out, { inputs: [input], lists: true, layout: 'archive', limits: limitsWith({ ...LIMITS, changesEntries: 1000 }) });
@@ -354,8 +360,8 @@ it('verify finds a spent output that a file of changes leaves out, though the ou
     writeFileSync(join(out, path), text);
     found += 1;
   }
-  expect(found).toBeGreaterThan(0);
-});
+  return found;
+}
 
 const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
 
