@@ -128,6 +128,21 @@ describe('a second full build', () => {
   });
 });
 
+it.each([false, true])('a build after lists became shorter equals a fresh build, whether it is full: %s', async (full) => {
+  const work = temporaryFolder();
+  const many = (height: number, tx: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, tx, { amount }));
+  const build = async (out: string, records: readonly ReturnType<typeof record>[]) => {
+    writeFiles(work, { 'in/a.ndjson': ndjson(records) });
+    await testBuild(join(work, out), { inputs: [join(work, 'in')], full });
+  };
+  await build('out', [...many(5, 1, 70, '1'), ...many(7, 1, 130, '1'), ...many(7, 2, 70, '1'), ...many(8, 1, 130, '1')]);
+  // Of block 7, one transaction loses its second page, another all of them. Block 8 keeps its number of pages.
+  const later = [...many(5, 1, 70, '1'), ...many(7, 1, 61, '1'), ...many(7, 2, 5, '1'), ...many(8, 1, 125, '2')];
+  await build('out', later);
+  await build('fresh', later);
+  expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'fresh')));
+});
+
 describe('an output folder', () => {
   it('that another program made stays unchanged', async () => {
     const work = temporaryFolder();
