@@ -406,7 +406,7 @@ const explained =
       throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
     if (isOutOfMemory(first))
       throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
-        'Raise --memory-limit, or lower --threads: every thread needs memory.',
+        'Raise --memory-limit, or lower --threads of a build: every thread needs memory.',
         `If neither is possible, report this step: ${sql.replace(/\s+/g, ' ').slice(0, STATEMENT_LENGTH)}`,
       ]);
     if (hasTooManyFiles(first)) throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);

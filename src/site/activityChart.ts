@@ -91,7 +91,7 @@ export function activityChart(stats: Stats): string {
 <svg class="drawing" aria-hidden="true">${ticks.join('')}
 <svg viewBox="0 0 ${columns.length} ${FOOT}" preserveAspectRatio="none" width="100%" height="${FOOT}">${bars(columns, y).join('')}</svg>
 ${breaks.join('')}${labels.join('')}</svg>
-<div class="columns-of-plot" role="group" aria-label="Records by block">${links.join('')}</div>
+<div role="group" aria-label="Records by block">${links.join('')}</div>
 </div>`;
 }
 

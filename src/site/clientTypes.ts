@@ -20,7 +20,7 @@ export function clientTypes(source: string): string {
   const declarations = Object.entries(contract).map(
     ([id, schema]) => `${comment(schema, '')}export interface ${id} ${typeOf(schema, '')}\n`,
   );
-  const text = `// Generated from the schemas of the API by \`npm run docs\`.\n${declarations.join('')}// End of the generated types.\n`;
+  const text = `// Generated from the schemas of the API.\n${declarations.join('')}// End of the generated types.\n`;
   return source.replace(REFERENCES, (references) => (references.startsWith('import') ? '' : text));
 }
 

@@ -228,10 +228,6 @@ export interface BlockPoint {
     /** With or without `0x`. */
     readonly hash: string;
 }
-/** Digest of the ledger after a block, 64 hex digits. */
-export interface LedgerPoint extends BlockPoint {
-    readonly digest: string;
-}
 /** Selects the changes of a mirror. */
 export interface ChangesQuery {
     /**

@@ -334,7 +334,7 @@ describe('memory', () => {
     const error = await failedBuild(join(work, 'out'), { inputs: CONFORMANCE_INPUTS, memoryLimit: '1MB' });
     expect([error.exitCode, error.details]).toEqual([
       3,
-      ['Raise --memory-limit, or lower --threads: every thread needs memory.', expect.stringContaining('report this step: ')],
+      ['Raise --memory-limit, or lower --threads of a build: every thread needs memory.', expect.stringContaining('report this step: ')],
     ]);
     expect(existsSync(join(work, 'out'))).toBe(false);
   });
