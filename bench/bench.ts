@@ -1,8 +1,7 @@
 /**
- * The build benchmark: measures full builds, builds after a new block, builds after a reorganisation, and the floor
- * (bench/floor.cjs). Each build runs in its own process, one after another, and each full build gets a new folder.
- * Folders stay until the end, because file systems are slow after removals. Only folders in memory are removed
- * immediately.
+ * The build benchmark: measures full builds, builds after a new block, builds after a reorganisation, and the floor (bench/floor.cjs). Each
+ * build runs in its own process, one after another, and each full build gets a new folder. Folders stay until the end, because file systems
+ * are slow after removals. Only folders in memory are removed immediately.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -118,10 +117,7 @@ interface Results {
   readonly floors: Floor[];
 }
 
-/**
- * Runs a full build and its floor, and a build with a new block. Then replaces the three blocks below the new block,
- * and builds again.
- */
+/** Runs a full build and its floor, and a build with a new block. Then replaces the three blocks below the new block, and builds again. */
 async function buildAll(
   data: Generated,
   source: string,
@@ -189,10 +185,7 @@ async function runFloor(from: string, to: string): Promise<Floor> {
 const show = ({ median, min, max }: Spread, digits: number): string =>
   [median, min, max].map((n) => (digits === 0 ? count(n) : n.toFixed(digits))).join(' / ');
 
-/**
- * Prints median / min / max of all results. A ratio is computed within one run, because the load of the machine varies
- * from run to run.
- */
+/** Prints median / min / max of all results. A ratio is computed within one run, because the load of the machine varies from run to run. */
 function report({ builds, floors }: Results, log: Log): void {
   if (floors.length > 0) reportFloors(floors, log);
   for (const [name, runs] of builds) reportBuilds(name, runs, floors, log);

@@ -18,8 +18,8 @@ interface Run {
 }
 
 /**
- * Measures a first build in layout `archive`, a build with one block more, and the verification. Logs seconds, the peak
- * of the memory, and the sizes of input, output and of what the build wrote to its cache folder meanwhile.
+ * Measures a first build in layout `archive`, a build with one block more, and the verification. Logs seconds, the peak of the memory, and
+ * the sizes of input, output and of what the build wrote to its cache folder meanwhile.
  */
 export async function measureFullSize(
   records: number,

@@ -1,7 +1,6 @@
 /**
- * Generates invented activity for benchmarks. It has the proportions of mainnet: about 3,500 records per block and 2.7
- * per transaction, and hundreds in some transactions. All values come from SHA-256 of a number, so every machine makes
- * the same records.
+ * Generates invented activity for benchmarks. It has the proportions of mainnet: about 3,500 records per block and 2.7 per transaction, and
+ * hundreds in some transactions. All values come from SHA-256 of a number, so every machine makes the same records.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,9 +16,8 @@ export const FORMS = ['parquet', 'ndjson'] as const;
 export type Form = (typeof FORMS)[number];
 
 /**
- * Shape of the data. With `real`, as on mainnet, most transactions mint, and a block has few runes and many records of
- * the same addresses, so pages compress well. With `random`, every address and amount is different, which is the worst
- * case.
+ * Shape of the data. With `real`, as on mainnet, most transactions mint, and a block has few runes and many records of the same addresses,
+ * so pages compress well. With `random`, every address and amount is different, which is the worst case.
  */
 export const SHAPES = ['random', 'real'] as const;
 export type Shape = (typeof SHAPES)[number];
@@ -45,15 +43,15 @@ export interface Generated {
 const fraction = (hash: string, from: number): string => `(('0x' || substr(${hash}, ${from}, 8))::BIGINT / 4294967296.0)`;
 
 /**
- * SQL of a random number of records per transaction. The most frequent numbers are 1 to 3, some are dozens or hundreds,
- * and the mean is 2.7.
+ * SQL of a random number of records per transaction. The most frequent numbers are 1 to 3, some are dozens or hundreds, and the mean is
+ * 2.7.
  */
 const SIZE = `CASE WHEN u < 0.45 THEN 1 WHEN u < 0.75 THEN 2 WHEN u < 0.88 THEN 3 WHEN u < 0.95 THEN 4 WHEN u < 0.985 THEN 5 + (v * 4)::INTEGER
   WHEN u < 0.9985 THEN 10 + (v * 20)::INTEGER ELSE 100 + (v * 400)::INTEGER END`;
 
 /**
- * SQL expressions of values, by shape. `u`, `v` and `w` are random fractions of the event, `k` is a random fraction of
- * the transaction, `h` is the event's hash.
+ * SQL expressions of values, by shape. `u`, `v` and `w` are random fractions of the event, `k` is a random fraction of the transaction, `h`
+ * is the event's hash.
  */
 const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address' | 'receiver' | 'amount' | 'operation', string>>>> = {
   random: {
@@ -76,8 +74,8 @@ const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address'
 };
 
 /**
- * Returns SQL of at least `records` flat records. A different `fork` gives other block hashes, and other records in
- * every second transaction.
+ * Returns SQL of at least `records` flat records. A different `fork` gives other block hashes, and other records in every second
+ * transaction.
  */
 const recordsSql = (records: number, perBlock: number, fork: string, shape: Shape): string => `
   WITH sized AS (

@@ -1,7 +1,7 @@
 /**
- * The load benchmark: requests per second and latency of each way to serve a build, and of a service with Fastify and
- * PostgreSQL that has the same records. All hosts run at the same time on this machine. Each round loads one host after
- * another, so that other load on the machine affects all hosts.
+ * The load benchmark: requests per second and latency of each way to serve a build, and of a service with Fastify and PostgreSQL that has
+ * the same records. All hosts run at the same time on this machine. Each round loads one host after another, so that other load on the
+ * machine affects all hosts.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -142,8 +142,7 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     { ...peer, name: 'the same with ETags', port: withEtags },
     files,
     archive,
-    // nginx asks `npm start` only for windows that are not pages, and for unknown ids. Only the mix `full` has such
-    // requests.
+    // nginx asks `npm start` only for windows that are not pages, and for unknown ids. Only the mix `full` has such requests.
     { name: 'nginx', port: nginxPort, isPeer: false, pids: (mix) => [nginx.pid, ...(mix === 'full' ? files.pids() : [])] },
   ];
 }

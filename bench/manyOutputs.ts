@@ -19,8 +19,8 @@ const LATER = 1001;
 const FILE_BLOCKS = 1000;
 
 /**
- * Writes the rows of the blocks from height `from` into a folder. Every third transaction moves the output of an earlier
- * one to another address, all others mint. With `from`, a call adds blocks to those of an earlier call.
+ * Writes the rows of the blocks from height `from` into a folder. Every third transaction moves the output of an earlier one to another
+ * address, all others mint. With `from`, a call adds blocks to those of an earlier call.
  */
 export async function writeManyOutputs(folder: string, form: ManyOutputs, from = form.first): Promise<void> {
   mkdirSync(folder, { recursive: true });

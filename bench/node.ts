@@ -1,7 +1,7 @@
 /**
- * The benchmark of pulls from a Bitcoin Core node. Invents a chain and the ledger before it, and serves the chain from
- * files. Measures the pull of all history. Then measures new blocks and reorganisations while the pull
- * follows the node. nginx, which serves the files, runs on this machine and shares its cores.
+ * The benchmark of pulls from a Bitcoin Core node. Invents a chain and the ledger before it, and serves the chain from files. Measures the
+ * pull of all history. Then measures new blocks and reorganisations while the pull follows the node. nginx, which serves the files, runs on
+ * this machine and shares its cores.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -173,10 +173,7 @@ function bytesOf(input: string): { readonly state: number; readonly pulled: numb
   return { state, pulled };
 }
 
-/**
- * Measures the time from a new block, or a reorganisation, until the local server answers requests for the new last
- * block.
- */
+/** Measures the time from a new block, or a reorganisation, until the local server answers requests for the new last block. */
 async function measureTip(
   input: string,
   out: string,
@@ -199,10 +196,7 @@ async function measureTip(
   };
   for (; !existsSync(join(out, 'runes/v1/manifest.json')); await sleep(LOOK_MS)) check();
   const server = await startServer(out);
-  /**
-   * Waits until the server has the tip: its status, which a build writes last, has the tip, and it answers requests for
-   * this block.
-   */
+  /** Waits until the server has the tip: its status, which a build writes last, has the tip, and it answers requests for this block. */
   const served = async (): Promise<void> => {
     for (const begin = performance.now(); performance.now() - begin < LONGEST_MS; await sleep(LOOK_MS)) {
       check();

@@ -1,8 +1,7 @@
 /**
- * Invents a chain of blocks for bench/node.ts. Blocks are as large as real ones, and have as many transactions, inputs
- * and outputs as blocks 849236 and 866342. Transactions with runes spend outputs of this chain, most of them young, and
- * outputs that nodeState.ts puts into the ledger. All values come from fixed seeds, so every machine makes the same
- * chain.
+ * Invents a chain of blocks for bench/node.ts. Blocks are as large as real ones, and have as many transactions, inputs and outputs as
+ * blocks 849236 and 866342. Transactions with runes spend outputs of this chain, most of them young, and outputs that nodeState.ts puts
+ * into the ledger. All values come from fixed seeds, so every machine makes the same chain.
  */
 import { type Cipher, createCipheriv, hash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,8 +16,8 @@ import { hash256 } from '../test/support/memoryLedger.ts';
 import { randomNumbers } from './random.ts';
 
 /**
- * Height of the last block before the chain. The state (nodeState.ts) is the ledger after this block. The transactions
- * of this block have no runes.
+ * Height of the last block before the chain. The state (nodeState.ts) is the ledger after this block. The transactions of this block have
+ * no runes.
  */
 export const BASE = 909_999;
 const BLOCK_BYTES = 1_590_000;
@@ -90,8 +89,8 @@ class RandomBlock {
   }
 
   /**
-   * Adds a transaction, and returns its id. An input without an outpoint gets a random one. `tapscript` is in the
-   * witness of the first input.
+   * Adds a transaction, and returns its id. An input without an outpoint gets a random one. `tapscript` is in the witness of the first
+   * input.
    */
   transaction(inputs: readonly (Uint8Array | undefined)[], scripts: readonly Script[], tapscript?: Uint8Array): Uint8Array {
     return this.#writer.add(

@@ -1,6 +1,6 @@
 /**
- * Makes the state from which the pulls of bench/node.ts start: the folder of a pull that has read all blocks before the
- * chain of nodeChain.ts.
+ * Makes the state from which the pulls of bench/node.ts start: the folder of a pull that has read all blocks before the chain of
+ * nodeChain.ts.
  */
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,8 +19,8 @@ import { BASE, oldOutput, oldRune } from './nodeChain.ts';
 const PER_BLOCK = 50_000;
 
 /**
- * Writes a ledger with `outputs` unspent outputs and `runes` runes, unless it exists. Returns the seconds of each merge
- * of the ledger's sorted files.
+ * Writes a ledger with `outputs` unspent outputs and `runes` runes, unless it exists. Returns the seconds of each merge of the ledger's
+ * sorted files.
  */
 export async function makeState(folder: string, baseHash: string, outputs: number, runes: number): Promise<number[]> {
   const done = join(folder, 'done');

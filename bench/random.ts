@@ -1,6 +1,4 @@
-/**
- * Returns a function that yields random numbers in [0, 1). The same seed always gives the same numbers (mulberry32).
- */
+/** Returns a function that yields random numbers in [0, 1). The same seed always gives the same numbers (mulberry32). */
 export function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

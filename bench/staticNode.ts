@@ -1,6 +1,6 @@
 /**
- * A Bitcoin Core node whose answers are files, sent by nginx. A real one does as little: Core 31 needs 0.9 ms of CPU time
- * to send a block of 1.6 MB, which it has on its disk in this form, and 0.5 to 7 ms for the outputs that it spends.
+ * A Bitcoin Core node whose answers are files, sent by nginx. A real one does as little: Core 31 needs 0.9 ms of CPU time to send a block
+ * of 1.6 MB, which it has on its disk in this form, and 0.5 to 7 ms for the outputs that it spends.
  */
 import { existsSync, linkSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

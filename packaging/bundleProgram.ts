@@ -1,7 +1,4 @@
-/**
- * Bundles the program: one file for each command and each kind of thread. Includes all packages except DuckDB, whose
- * library is native.
- */
+/** Bundles the program: one file for each command and each kind of thread. Includes all packages except DuckDB, whose library is native. */
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
@@ -22,8 +19,8 @@ const BUNDLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Bundles the program into `folder`, and replaces src/program.ts by the module at `program`. Returns the paths of all
- * sources, relative to the project.
+ * Bundles the program into `folder`, and replaces src/program.ts by the module at `program`. Returns the paths of all sources, relative to
+ * the project.
  */
 export async function bundleProgram(folder: string, program: string): Promise<string[]> {
   const ownProgram: Plugin = {

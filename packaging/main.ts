@@ -1,8 +1,5 @@
 #!/usr/bin/env node
-/**
- * The command `rune-mirror` of the package. Loads the bundle of one command, so that help is fast and the server never
- * loads DuckDB.
- */
+/** The command `rune-mirror` of the package. Loads the bundle of one command, so that help is fast and the server never loads DuckDB. */
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -1,8 +1,8 @@
 /**
  * Makes the packages of the program and of the client module, in `packages/` or in the folder of the first argument.
  *
- * Each command of the program is one bundle with all packages except DuckDB, whose library is native. So an
- * installation consists of this package and DuckDB, and no command has to compile TypeScript or bundle scripts.
+ * Each command of the program is one bundle with all packages except DuckDB, whose library is native. So an installation consists of this
+ * package and DuckDB, and no command has to compile TypeScript or bundle scripts.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
-// Runs a command of this folder: `node scripts/run.cjs build --help`. Loads tsx in this process, without the extra
-// process and thread of the `tsx` command, so a command starts in half the time. This helps builds that run after every
-// block.
+// Runs a command of this folder: `node scripts/run.cjs build --help`. Loads tsx in this process, without the extra process and thread of
+// the `tsx` command, so a command starts in half the time. This helps builds that run after every block.
 const { existsSync, readdirSync } = require('node:fs');
 const [command = ''] = process.argv.splice(2, 1);
 const file = `${__dirname}/${command}.ts`;

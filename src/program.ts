@@ -1,6 +1,5 @@
 /**
- * Paths of the program's files, and the command lines that messages show. In the npm packages, packaging/program.ts
- * replaces this module.
+ * Paths of the program's files, and the command lines that messages show. In the npm packages, packaging/program.ts replaces this module.
  */
 import { fileURLToPath } from 'node:url';
 

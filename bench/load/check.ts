@@ -11,8 +11,8 @@ interface Asked {
   readonly name: string;
   readonly port: number;
   /**
-   * True for the service that the hosts are compared with (bench/peers/service.mjs). It returns total 0 past the end of
-   * a list, as Hiro's server did.
+   * True for the service that the hosts are compared with (bench/peers/service.mjs). It returns total 0 past the end of a list, as Hiro's
+   * server did.
    */
   readonly isPeer: boolean;
 }

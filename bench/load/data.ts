@@ -1,6 +1,6 @@
 /**
- * Makes the data of the load benchmark: the same invented records as builds of both layouts, and as tables of
- * bitcoin-indexer, whose database Hiro's server queried.
+ * Makes the data of the load benchmark: the same invented records as builds of both layouts, and as tables of bitcoin-indexer, whose
+ * database Hiro's server queried.
  */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
@@ -40,10 +40,7 @@ export async function makeData(records: number, folder: string): Promise<Data> {
 /** Divisibility of every rune: the number of decimals in the amounts of generate.ts. */
 const DIVISIBILITY = 5;
 
-/**
- * SQL queries that make bitcoin-indexer's tables from the records. Amounts are integers, and `output` is the index of
- * an output.
- */
+/** SQL queries that make bitcoin-indexer's tables from the records. Amounts are integers, and `output` is the index of an output. */
 const TABLES = {
   runes: `SELECT rune_id, rune_number, any_value(rune_name), any_value(rune_spaced_name), repeat('0', 64), 1, 0, repeat('0', 64), ${DIVISIBILITY}, 0, 'x',
     NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM records GROUP BY rune_id, rune_number ORDER BY rune_number`,

@@ -1,7 +1,4 @@
-/**
- * Defines the requests of the load benchmark: their kinds, and the share of each kind. Every run draws the same
- * requests.
- */
+/** Defines the requests of the load benchmark: their kinds, and the share of each kind. Every run draws the same requests. */
 import { randomNumbers } from '../random.ts';
 
 interface Transaction {
@@ -23,15 +20,13 @@ export const PAGE_SIZES = [20, 60] as const;
 const [DEFAULT_LIMIT, MAXIMUM_LIMIT] = PAGE_SIZES;
 
 /**
- * The mixes of requests. `transactions` and `canonical` have only windows that are pages, which any file server can
- * answer. `full` has all kinds of requests.
+ * The mixes of requests. `transactions` and `canonical` have only windows that are pages, which any file server can answer. `full` has all
+ * kinds of requests.
  */
 export const MIXES = ['transactions', 'canonical', 'full'] as const;
 export type Mix = (typeof MIXES)[number];
 
-/**
- * Kinds of requests. `weight` is the share of a kind in percent of `full`. `mixes` are the mixes that have this kind.
- */
+/** Kinds of requests. `weight` is the share of a kind in percent of `full`. `mixes` are the mixes that have this kind. */
 const KINDS = [
   { name: 'first page of a transaction', weight: 70, mixes: ['transactions', 'canonical', 'full'], draw: firstOfTransaction },
   { name: 'first page of a block', weight: 10, mixes: ['canonical', 'full'], draw: firstOfBlock },
@@ -41,8 +36,8 @@ const KINDS = [
 ] as const;
 
 /**
- * Draws the targets of each mix, in the order of the requests. `full` has `count` targets. The other mixes have the
- * same targets, without the kinds of requests that they lack.
+ * Draws the targets of each mix, in the order of the requests. `full` has `count` targets. The other mixes have the same targets, without
+ * the kinds of requests that they lack.
  */
 export function drawTargets(facts: DataFacts, count: number): Readonly<Record<Mix, readonly string[]>> {
   const random = randomNumbers(840_000);

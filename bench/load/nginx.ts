@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Started } from './processes.ts';
 
 /**
- * Starts nginx with these lines in its block `http`, and waits until it listens on the port. `home` is a folder for its
- * files. As root, workers of nginx run as another user; `processes` may keep them from it.
+ * Starts nginx with these lines in its block `http`, and waits until it listens on the port. `home` is a folder for its files. As root,
+ * workers of nginx run as another user; `processes` may keep them from it.
  */
 export async function startNginx(home: string, port: number, http: string, processes = 'worker_processes 1'): Promise<Started> {
   mkdirSync(home, { recursive: true });

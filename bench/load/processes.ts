@@ -1,6 +1,4 @@
-/**
- * Starts and stops the processes of hosts, and reads their CPU time and memory from the kernel (Linux only).
- */
+/** Starts and stops the processes of hosts, and reads their CPU time and memory from the kernel (Linux only). */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -83,8 +81,7 @@ function cpuOf(pid: number): number {
 }
 
 /**
- * Returns the CPU seconds of processes and all their descendants, including ended ones. Undefined on systems that do
- * not report CPU time.
+ * Returns the CPU seconds of processes and all their descendants, including ended ones. Undefined on systems that do not report CPU time.
  */
 export const cpuSecondsOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() => pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuOf(pid), 0));
@@ -97,8 +94,8 @@ export const machineCpuSeconds = (): number =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
 /**
- * Returns the resident bytes of processes and their descendants. Shared memory counts once (PSS). Undefined on systems
- * that do not report PSS.
+ * Returns the resident bytes of processes and their descendants. Shared memory counts once (PSS). Undefined on systems that do not report
+ * PSS.
  */
 export const memoryOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() =>
@@ -111,9 +108,8 @@ export const memoryOf = (pids: readonly number[]): number | undefined =>
 const PAGE_BYTES = 4096;
 
 /**
- * Returns the resident bytes of processes and their descendants. Shared memory counts for each process. Cheaper than
- * `memoryOf`, which takes milliseconds because the kernel walks all pages. Undefined on systems that do not report
- * memory.
+ * Returns the resident bytes of processes and their descendants. Shared memory counts for each process. Cheaper than `memoryOf`, which
+ * takes milliseconds because the kernel walks all pages. Undefined on systems that do not report memory.
  */
 export const residentOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() => {

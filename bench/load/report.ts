@@ -26,8 +26,8 @@ const COLUMNS = [
 ];
 
 /**
- * Prints medians over all rounds. A ratio to the host `peer` is computed within one round, because the load of the
- * machine varies from round to round.
+ * Prints medians over all rounds. A ratio to the host `peer` is computed within one round, because the load of the machine varies from
+ * round to round.
  */
 export function reportHosts(measured: readonly Measured[], peer: string, log: Log): void {
   log.info('columns', row(COLUMNS));

@@ -60,8 +60,8 @@ export class Flags {
     const options = Object.fromEntries(
       flags.map((f) => [f.name, { type: f.value === undefined ? ('boolean' as const) : ('string' as const) }]),
     );
-    // Not strict: the code below checks the tokens instead, because the errors of parseArgs do not say what to do, and
-    // because a value such as `-2016..` may begin with a dash.
+    // Not strict: the code below checks the tokens instead, because the errors of parseArgs do not say what to do, and because a value such
+    // as `-2016..` may begin with a dash.
     const { tokens } = parseArgs({
       args: [...args],
       options: { ...options, help: { type: 'boolean', short: 'h' } },

@@ -30,8 +30,8 @@ const MOST_OF_HEAP = 0.6;
 const PROCESS_BYTES = 130e6;
 
 /**
- * Returns the limit for further work in this process, such as a build after a pull: `limit` without the memory that is in
- * use or was not returned to the system, but at least half of `limit`.
+ * Returns the limit for further work in this process, such as a build after a pull: `limit` without the memory that is in use or was not
+ * returned to the system, but at least half of `limit`.
  */
 export function memoryBeside(limit: string): string {
   const [all, held] = [bytesOf(limit) ?? 0, process.memoryUsage.rss() - PROCESS_BYTES];
@@ -45,9 +45,9 @@ const bytesInUse = (): number => {
 };
 
 /**
- * Ends the process with advice if live data exceeds the limit, or almost V8's own. Looks whenever V8 has collected
- * garbage, if only young objects: V8 may not collect old ones again before the heap is several times as large. Written
- * files stay, as after a kill. Returns a function that stops the checks.
+ * Ends the process with advice if live data exceeds the limit, or almost V8's own. Looks whenever V8 has collected garbage, if only young
+ * objects: V8 may not collect old ones again before the heap is several times as large. Written files stay, as after a kill. Returns a
+ * function that stops the checks.
  */
 export function watchMemory(limit: string, log: Log): () => void {
   const most = Math.min(bytesOf(limit) ?? Number.POSITIVE_INFINITY, MOST_OF_HEAP * getHeapStatistics().heap_size_limit);

@@ -58,8 +58,8 @@ export class Metrics {
   }
 
   /**
-   * Answers on the port of `--metrics`, if given, until the process ends. `out` is the output folder. Rejects with a
-   * UsageError if the port is in use.
+   * Answers on the port of `--metrics`, if given, until the process ends. `out` is the output folder. Rejects with a UsageError if the port
+   * is in use.
    */
   async serve(flags: Flags, out: string): Promise<void> {
     if (!flags.has(METRICS.name)) return;

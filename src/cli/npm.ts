@@ -1,6 +1,6 @@
 /**
- * Works around two habits of npm. With `npm run build --dry-run`, npm keeps the flag, and only sets `npm_config_dry_run`.
- * And npm passes a SIGTERM only to its shell, which does not forward it, so a server would keep running.
+ * Works around two habits of npm. With `npm run build --dry-run`, npm keeps the flag, and only sets `npm_config_dry_run`. And npm passes a
+ * SIGTERM only to its shell, which does not forward it, so a server would keep running.
  */
 
 import { attempt } from '../attempt.ts';
@@ -35,8 +35,8 @@ const LOOK_MS = 500;
 export const STEP_VARIABLE = 'RUNE_MIRROR_STEP';
 
 /**
- * Sends this process a SIGTERM when it has another parent, because npm, its shell or the command that runs this one has
- * ended. Returns a function that stops the checks. Does nothing if nobody runs this command, or npm runs it in the background.
+ * Sends this process a SIGTERM when it has another parent, because npm, its shell or the command that runs this one has ended. Returns a
+ * function that stops the checks. Does nothing if nobody runs this command, or npm runs it in the background.
  */
 export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
   const script = attempt(() => env['npm_lifecycle_script']) ?? '';

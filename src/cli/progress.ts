@@ -1,6 +1,6 @@
 /**
- * Shows the progress of a long command: amount done, rate and time left. On a terminal, updates one line in place.
- * Elsewhere, prints a new line every ten seconds.
+ * Shows the progress of a long command: amount done, rate and time left. On a terminal, updates one line in place. Elsewhere, prints a new
+ * line every ten seconds.
  */
 import type { Flags } from './flags.ts';
 import type { Log } from './log.ts';

@@ -1,7 +1,7 @@
 /**
- * Reads the settings file, `rune-mirror.json`. It has an object for each of the commands pull, build and update. Each key
- * is the name of a flag of the command, and applies if the command line does not have the flag. Commands check the values
- * as they check those of the command line.
+ * Reads the settings file, `rune-mirror.json`. It has an object for each of the commands pull, build and update. Each key is the name of a
+ * flag of the command, and applies if the command line does not have the flag. Commands check the values as they check those of the command
+ * line.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { messageOf, UsageError } from '../errors.ts';

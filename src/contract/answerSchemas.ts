@@ -122,8 +122,8 @@ function etchingSchemas(dialect: Dialect) {
 }
 
 /**
- * Body of the 404 for a single rune or holder in dialect `hiro`. In dialect `contract`, the body of this 404 has the
- * schema of all error bodies.
+ * Body of the 404 for a single rune or holder in dialect `hiro`. In dialect `contract`, the body of this 404 has the schema of all error
+ * bodies.
  */
 export const unknownRune = objectOf('There is no such rune or holder.', { error: z.literal('Not found') });
 

@@ -2,8 +2,8 @@
  * Fields of an activity record and their rules. The checks in SQL (input/cellSql.ts) and the messages about wrong records
  * (input/badRecords.ts) are made from these rules.
  *
- * The regular expressions match complete values. They use only syntax that has the same meaning in JavaScript and in
- * RE2, the engine of DuckDB.
+ * The regular expressions match complete values. They use only syntax that has the same meaning in JavaScript and in RE2, the engine of
+ * DuckDB.
  */
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 
@@ -104,8 +104,8 @@ export const LEDGER_FIELDS: readonly Field[] = [
 ];
 
 /**
- * Columns of ledger files from a node. In the first row of a transaction, `spent` has the outputs with runes that the
- * transaction spends: `txid:vout:address`, separated by commas. Other sources lack this column.
+ * Columns of ledger files from a node. In the first row of a transaction, `spent` has the outputs with runes that the transaction spends:
+ * `txid:vout:address`, separated by commas. Other sources lack this column.
  */
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
@@ -119,9 +119,8 @@ export const RUNE_FIELDS = [
 ] as const;
 
 /**
- * Columns of the table `runes` that are read if the table has them. `tx_id` is empty for a rune that the protocol
- * itself etched. `symbol` is empty if the rune has no symbol, and a column of mint terms is empty if the rune does not
- * have this term.
+ * Columns of the table `runes` that are read if the table has them. `tx_id` is empty for a rune that the protocol itself etched. `symbol`
+ * is empty if the rune has no symbol, and a column of mint terms is empty if the rune does not have this term.
  */
 export const RUNE_DETAILS = [
   field('block_hash', 'block_hash', 'hash', false),

@@ -1,8 +1,8 @@
 /** Parses URLs of mirrors and nodes. */
 
 /**
- * Parses an http or https URL without user, password, query and fragment. Returns undefined for other text, which a message
- * should not show: it may contain a password.
+ * Parses an http or https URL without user, password, query and fragment. Returns undefined for other text, which a message should not
+ * show: it may contain a password.
  */
 export function plainUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -15,7 +15,7 @@ export function plainUrl(text: string): URL | undefined {
 export const SITE_URL_RULE = 'must be an http or https URL without user, query and fragment, such as https://example.org/mirror/';
 
 /**
- * Normalises the public URL of a mirror, to which all of its paths are relative: the result ends with a slash. Undefined for
- * an invalid URL.
+ * Normalises the public URL of a mirror, to which all of its paths are relative: the result ends with a slash. Undefined for an invalid
+ * URL.
  */
 export const parseSiteUrl = (text: string): string | undefined => plainUrl(text)?.href.replace(/\/?$/, '/');

@@ -1,6 +1,6 @@
 /**
- * Schemas of the index of a folder of rows: `index.json` in the folder `pulled`, and the published `rows/index-….json`.
- * It names the files that count. It has no times: equal rows give equal bytes.
+ * Schemas of the index of a folder of rows: `index.json` in the folder `pulled`, and the published `rows/index-….json`. It names the files
+ * that count. It has no times: equal rows give equal bytes.
  */
 import { z } from 'zod';
 import { rowFilePath } from '../pages/filePaths.ts';

@@ -104,9 +104,8 @@ const rootName = z.strictObject({
 });
 
 /**
- * Schema of `runes/v1/manifest.json`. A manifest contains no times except in `note`, so that equal input gives equal
- * bytes. The schema also checks that the numbers of a manifest do not contradict each other, because readers allocate
- * memory according to them.
+ * Schema of `runes/v1/manifest.json`. A manifest contains no times except in `note`, so that equal input gives equal bytes. The schema also
+ * checks that the numbers of a manifest do not contradict each other, because readers allocate memory according to them.
  */
 export const manifest = z
   .object({

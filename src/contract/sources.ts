@@ -3,15 +3,15 @@ import { z } from 'zod';
 import { isNetwork, NETWORKS } from '../runes/networks.ts';
 
 /**
- * Rules by which rows were made. `ord`: this program, from the blocks of a Bitcoin Core node. `bitcoin-indexer`: a
- * database of bitcoin-indexer. `server`: a mirror or server of this API that does not name its rules.
+ * Rules by which rows were made. `ord`: this program, from the blocks of a Bitcoin Core node. `bitcoin-indexer`: a database of
+ * bitcoin-indexer. `server`: a mirror or server of this API that does not name its rules.
  */
 const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
 type Rules = (typeof RULES)[number];
 
 /**
- * Name of a network, often from a stranger. Any other text could make a signed note that clients refuse. Not an enum,
- * which would change `openapi.json`.
+ * Name of a network, often from a stranger. Any other text could make a signed note that clients refuse. Not an enum, which would change
+ * `openapi.json`.
  */
 export const networkName = z
   .string()
@@ -43,8 +43,7 @@ export type LastRead = z.infer<typeof lastRead>;
  * What an index of rows (rowsSchemas.ts) says about the blocks that were read. The optional fields depend on the source of the pull:
  * - `tip`: the last block. Only if the data comes from a node, directly or through a mirror.
  * - `network`: the network's name in Bitcoin Core. Only after a pull from a node.
- * - `ends`: hashes of the newest blocks. Only after a pull from a node. If such a block has no records, no other file
- *   has its hash.
+ * - `ends`: hashes of the newest blocks. Only after a pull from a node. If such a block has no records, no other file has its hash.
  */
 export const blocksFile = z.strictObject({
   sources,
@@ -57,8 +56,8 @@ export const blocksFile = z.strictObject({
 type Run = readonly [first: number, last: number];
 
 /**
- * Joins lists of sources, which are ranges of heights with the rules of their rows. A height in several lists gets the
- * rules of the first of them. Drops heights outside the ranges `within`.
+ * Joins lists of sources, which are ranges of heights with the rules of their rows. A height in several lists gets the rules of the first
+ * of them. Drops heights outside the ranges `within`.
  */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
   const joined = new Map<Rules, Run[]>();
@@ -77,9 +76,8 @@ export function joinSources(lists: readonly Sources[], within: readonly Run[]): 
 }
 
 /**
- * Removes blocks of a node above `tip`, the last block of a build. Such blocks exist if the range of `--blocks` ends at
- * a block without records: the input lacks the hash of this block, so the last block of the build is a lower one.
- * Removes no block if `tip` is undefined.
+ * Removes blocks of a node above `tip`, the last block of a build. Such blocks exist if the range of `--blocks` ends at a block without
+ * records: the input lacks the hash of this block, so the last block of the build is a lower one. Removes no block if `tip` is undefined.
  */
 export const sourcesUpTo = (tip: number | undefined, list: Sources): Sources => [
   ...joinSources([list.filter(({ rules }) => rules === 'ord')], [[0, tip ?? Number.MAX_SAFE_INTEGER]]),

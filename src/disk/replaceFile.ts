@@ -23,8 +23,7 @@ const TEMPORARY_SUFFIX = '.tmp';
 
 /** Replaces `target` atomically with the file that `write` creates at a temporary path. Throws the errors of both. */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
-  // Removes a temporary file that a killed build left. If it is a hard link to a page, writing to it would change the
-  // page, too.
+  // Removes a temporary file that a killed build left. If it is a hard link to a page, writing to it would change the page, too.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);

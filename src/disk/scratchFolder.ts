@@ -11,10 +11,7 @@ const PREFIX = 'scratch-';
 /** Age in milliseconds above which a scratch folder of another machine is removed, because no build takes this long. */
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
 
-/**
- * Returns a name for the host and, on Linux, the container of this process. Elsewhere, the same process id belongs to
- * another process.
- */
+/** Returns a name for the host and, on Linux, the container of this process. Elsewhere, the same process id belongs to another process. */
 function spaceOfIds(): string {
   const space = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? '';
   return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);

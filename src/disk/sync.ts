@@ -1,6 +1,6 @@
 /**
- * Waits until files survive a power cut. A build writes too many pages for an fsync each, so it runs `sync` of GNU
- * coreutils, which syncs the complete file system in one step.
+ * Waits until files survive a power cut. A build writes too many pages for an fsync each, so it runs `sync` of GNU coreutils, which syncs
+ * the complete file system in one step.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';

@@ -10,8 +10,8 @@ export interface BlockRange {
 }
 
 /**
- * Returns ranges that have all blocks of a table, or those within a range, ascending. A range has about `listedAtOnce` records, or a single larger
- * block.
+ * Returns ranges that have all blocks of a table, or those within a range, ascending. A range has about `listedAtOnce` records, or a single
+ * larger block.
  */
 export async function blockRanges(
   blocks: TableWith<'block_height' | 'records'>,

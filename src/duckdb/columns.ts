@@ -1,13 +1,10 @@
-/**
- * Reads complete columns of a DuckDB chunk as arrays of numbers or bytes, because calling DuckDB for each cell would be
- * much slower.
- */
+/** Reads complete columns of a DuckDB chunk as arrays of numbers or bytes, because calling DuckDB for each cell would be much slower. */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
 /**
- * Size of DuckDB's string_t in bytes. A string_t begins with the length of the string (4 bytes). A string of up to 12
- * bytes follows. For a longer string, a prefix of it (4 bytes) and its address (8 bytes) follow.
+ * Size of DuckDB's string_t in bytes. A string_t begins with the length of the string (4 bytes). A string of up to 12 bytes follows. For a
+ * longer string, a prefix of it (4 bytes) and its address (8 bytes) follow.
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
@@ -15,8 +12,8 @@ const INLINE_BYTES = 12;
 const LONGEST_RUN = 1 << 28;
 
 /**
- * Returns the memory of a column. Throws when a cell is NULL. The bindings return copies of memory, which stay valid
- * after the chunk is freed; test/duckdb/columns.test.ts fails if a new version returns no copy.
+ * Returns the memory of a column. Throws when a cell is NULL. The bindings return copies of memory, which stay valid after the chunk is
+ * freed; test/duckdb/columns.test.ts fails if a new version returns no copy.
  */
 function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, bytesPerRow: number): Uint8Array {
   const vector = duckdb.data_chunk_get_vector(chunk, column);
@@ -54,8 +51,8 @@ interface Run {
 }
 
 /**
- * Reads a BLOB column. Throws when a cell is NULL. Finds runs of strings that are consecutive in memory, because
- * copying a few runs is faster than copying each string.
+ * Reads a BLOB column. Throws when a cell is NULL. Finds runs of strings that are consecutive in memory, because copying a few runs is
+ * faster than copying each string.
  */
 export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
   const { rowCount } = chunk;

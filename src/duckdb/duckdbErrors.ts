@@ -1,7 +1,6 @@
 /**
- * Recognises DuckDB's errors by their English messages, because the errors have no codes. A message begins with the
- * kind of the error, such as `IO Error: `. A new version of DuckDB may change messages, so only this module compares
- * them.
+ * Recognises DuckDB's errors by their English messages, because the errors have no codes. A message begins with the kind of the error, such
+ * as `IO Error: `. A new version of DuckDB may change messages, so only this module compares them.
  */
 import { CliError, codeOf, hasTooManyFiles, messageOf } from '../errors.ts';
 
@@ -20,8 +19,8 @@ export const isDiskFailure = (error: unknown): boolean =>
   codeOf(error) === 'EIO' || /Input\/output error|fsync failed/i.test(messageOf(error));
 
 /**
- * True for an error about a full disk. DuckDB reserves nine tenths of the free space for spilled data. If this is used up,
- * DuckDB reports too little memory for data that it "failed to offload".
+ * True for an error about a full disk. DuckDB reserves nine tenths of the free space for spilled data. If this is used up, DuckDB reports
+ * too little memory for data that it "failed to offload".
  */
 export const isDiskFull = (error: unknown): boolean =>
   codeOf(error) === 'ENOSPC' || (!isDiskFailure(error) && /No space left|ould not write|failed to offload/.test(messageOf(error)));
@@ -36,8 +35,8 @@ export const isUnwritable = (message: string): boolean =>
   /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message);
 
 /**
- * True if DuckDB's message says that a database file is damaged. The message may come late, because DuckDB checks a
- * part of the file only when it reads this part.
+ * True if DuckDB's message says that a database file is damaged. The message may come late, because DuckDB checks a part of the file only
+ * when it reads this part.
  */
 export const isDamage = (message: string): boolean =>
   /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/.test(message);
@@ -58,8 +57,8 @@ export function duckdbMessage(error: unknown): string {
   const line = printable(
     text
       .replace(/^[A-Za-z ]+Error: /, '')
-      // Removes the line of the file that the message quotes. If a closing quotation mark is missing in the file, this
-      // may be the rest of the file.
+      // Removes the line of the file that the message quotes. If a closing quotation mark is missing in the file, this may be the rest of
+      // the file.
       .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
       .replace(/ in file "[^"]*",?/g, '')
       .replace(/\s+/g, ' ')

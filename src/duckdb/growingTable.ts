@@ -1,6 +1,6 @@
 /**
- * A table to which a build adds rows part by part. It writes all parts but the first to compressed files: DuckDB would
- * spill its own tables without compression, to twice the disk space or more.
+ * A table to which a build adds rows part by part. It writes all parts but the first to compressed files: DuckDB would spill its own tables
+ * without compression, to twice the disk space or more.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

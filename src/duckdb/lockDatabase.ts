@@ -18,11 +18,10 @@ export interface DatabaseFile {
 const NEVER = '1000TB';
 
 /**
- * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only
- * the statement CHECKPOINT changes the content of the file: DuckDB makes no checkpoints by itself, not even when the
- * store is closed. DuckDB writes no write-ahead log, because it would first make each log entry in memory, which took
- * 250 MB for long texts. Throws a LockedError when another process has the lock, and another BuildError when the file
- * cannot be written.
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only the statement
+ * CHECKPOINT changes the content of the file: DuckDB makes no checkpoints by itself, not even when the store is closed. DuckDB writes no
+ * write-ahead log, because it would first make each log entry in memory, which took 250 MB for long texts. Throws a LockedError when
+ * another process has the lock, and another BuildError when the file cannot be written.
  */
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
   const { path, name, what, worker = 'build' } = file;
@@ -49,9 +48,8 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
 }
 
 /**
- * Locks a database file that has no data and serves only as a lock. Replaces an incomplete file that a killed process
- * left. Rejects with a LockedError when another process has the lock, and with another BuildError when the file cannot
- * be written.
+ * Locks a database file that has no data and serves only as a lock. Replaces an incomplete file that a killed process left. Rejects with a
+ * LockedError when another process has the lock, and with another BuildError when the file cannot be written.
  */
 export async function lockFile(store: Store, file: DatabaseFile): Promise<void> {
   // Removes a link or a pipe at these paths, because DuckDB would follow a link, and wait forever for a pipe.

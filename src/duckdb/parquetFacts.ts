@@ -1,10 +1,10 @@
 /**
- * Reads the footer and the page headers of a Parquet file, before DuckDB reads them. DuckDB believes the lengths there:
- * a footer of 26 bytes can announce a list of a billion entries, and DuckDB allocates them first. So this module checks
- * every length that DuckDB would allocate outside of its memory limit.
+ * Reads the footer and the page headers of a Parquet file, before DuckDB reads them. DuckDB believes the lengths there: a footer of 26
+ * bytes can announce a list of a billion entries, and DuckDB allocates them first. So this module checks every length that DuckDB would
+ * allocate outside of its memory limit.
  *
- * Footer and page headers are structs of Thrift's compact protocol. A struct is a sequence of fields and ends with a
- * zero byte. A field begins with its type and the difference to the id of the field before.
+ * Footer and page headers are structs of Thrift's compact protocol. A struct is a sequence of fields and ends with a zero byte. A field
+ * begins with its type and the difference to the id of the field before.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
@@ -18,8 +18,8 @@ export interface ParquetFacts {
   /** Size of all pages after unpacking, in bytes. */
   readonly unpacked: number;
   /**
-   * True if all pages are as this program writes them. In other encodings, the compressed data has lengths that are not
-   * checked here. And in other files, a dictionary may have more values than its row group has rows.
+   * True if all pages are as this program writes them. In other encodings, the compressed data has lengths that are not checked here. And
+   * in other files, a dictionary may have more values than its row group has rows.
    */
   readonly isPlain: boolean;
 }
@@ -30,8 +30,8 @@ const INTEGERS = [I16, I32, I64];
 const SIZES: Readonly<Record<number, number>> = { [BYTE]: 1, [DOUBLE]: 8 };
 
 /**
- * A field that is read: an integer; a struct, if there is `of`; or a list of the type `list`. DuckDB keeps the list, and
- * needs `bytes` of memory for an entry, apart from inner lists. Entries of a list without `of` are skipped.
+ * A field that is read: an integer; a struct, if there is `of`; or a list of the type `list`. DuckDB keeps the list, and needs `bytes` of
+ * memory for an entry, apart from inner lists. Entries of a list without `of` are skipped.
  */
 interface Kept {
   readonly list?: number;
@@ -40,8 +40,8 @@ interface Kept {
 }
 
 /**
- * The fields of a struct that are read, by their ids: all lists that DuckDB keeps, and what is needed here. DuckDB skips
- * other lists, without allocating them.
+ * The fields of a struct that are read, by their ids: all lists that DuckDB keeps, and what is needed here. DuckDB skips other lists,
+ * without allocating them.
  */
 type Shape = Readonly<Record<number, Kept>>;
 

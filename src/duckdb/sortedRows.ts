@@ -1,6 +1,6 @@
 /**
- * Sorts, groups or joins any number of rows with bounded memory: writes them to files by ranges of keys, and takes one
- * file after the other.
+ * Sorts, groups or joins any number of rows with bounded memory: writes them to files by ranges of keys, and takes one file after the
+ * other.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,8 +51,8 @@ export async function* sortedRows(
 }
 
 /**
- * Divides rows by ranges of their keys. Yields SQL that selects the rows of a part, by ascending keys. A part has so few
- * rows that they can be sorted, grouped or joined at once, unless more rows have the same key.
+ * Divides rows by ranges of their keys. Yields SQL that selects the rows of a part, by ascending keys. A part has so few rows that they can
+ * be sorted, grouped or joined at once, unless more rows have the same key.
  */
 export async function* rowParts(
   form: KeyedRows,
@@ -65,8 +65,8 @@ export async function* rowParts(
   if (bound <= atOnce && bound <= limits.keptRecords) return yield all;
   const sql = most ?? `(SELECT count(*) FROM (${all}))`;
   const count = typeof sql === 'number' ? sql : await store.number(`SELECT (${sql})::BIGINT AS number`);
-  // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count.
-  // Such a build may still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
+  // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count. Such a build may
+  // still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   if (count <= atOnce) return yield all;
   countCrossing('sortedAtOnce');
@@ -79,8 +79,8 @@ export async function* rowParts(
 }
 
 /**
- * Writes `count` rows to a folder for each range of keys in `folder`. A part has about `atOnce` rows. Divides a range again
- * that has far more.
+ * Writes `count` rows to a folder for each range of keys in `folder`. A part has about `atOnce` rows. Divides a range again that has far
+ * more.
  */
 async function* dividedRows(form: KeyedRows, count: number, atOnce: number, folder: string, store: Store): AsyncGenerator<string> {
   const { key, keys = unionOf(form.rows), rowBytes = ROW_BYTES, hashEnd } = form;
@@ -118,8 +118,7 @@ function partOf(key: string, ends: readonly string[], first = 0): string {
 }
 
 /**
- * Returns keys that divide rows into parts of about equal size. The sizes need not be equal, because any keys give the same
- * sorted rows.
+ * Returns keys that divide rows into parts of about equal size. The sizes need not be equal, because any keys give the same sorted rows.
  */
 async function sampledEnds(rows: string, parts: number, key: string, store: Store): Promise<string[]> {
   const samples = await store.rows(

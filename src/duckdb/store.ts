@@ -1,6 +1,6 @@
 /**
- * Runs queries in DuckDB. No module outside this folder imports DuckDB. Tables are in memory, and spill to the scratch
- * folder above the memory limit.
+ * Runs queries in DuckDB. No module outside this folder imports DuckDB. Tables are in memory, and spill to the scratch folder above the
+ * memory limit.
  */
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -12,15 +12,12 @@ import { yieldNow } from '../yieldNow.ts';
 import { firstLineOf, isDiskFailure, isDiskFull, isOutOfMemory } from './duckdbErrors.ts';
 import { type ColumnTypes, definitionOf, Table } from './table.ts';
 
-/**
- * Version of DuckDB. It is part of a build's settings, because another version may write other Parquet bytes for equal
- * rows.
- */
+/** Version of DuckDB. It is part of a build's settings, because another version may write other Parquet bytes for equal rows. */
 export const DUCKDB_VERSION = version();
 
 const asStored = new TextDecoder('utf-8', { ignoreBOM: true });
-// DuckDB's client decodes every text with this decoder, which drops U+FEFF at the start of a text. A text of a row is no
-// file, so U+FEFF belongs to it, such as to the symbol of a rune.
+// DuckDB's client decodes every text with this decoder, which drops U+FEFF at the start of a text. A text of a row is no file, so U+FEFF
+// belongs to it, such as to the symbol of a rune.
 textDecoder.decode = (bytes: Uint8Array) => asStored.decode(bytes);
 
 /** Types of columns of appended rows, and what makes a cell of each. */
@@ -80,13 +77,11 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
 /**
- * Amounts of freed memory that DuckDB may keep, instead of returning it to the system. DuckDB's memory limit does not
- * count this memory.
+ * Amounts of freed memory that DuckDB may keep, instead of returning it to the system. DuckDB's memory limit does not count this memory.
  *
- * `small` applies until `returnFreed` is called: for small work, returning memory would take a fourth of the CPU time.
- * `large` applies after the call, because large work may keep only little memory. `shared` applies to processes that
- * share a memory limit. Returning every megabyte would take large work up to a tenth of its CPU time, and such
- * processes a sixth.
+ * `small` applies until `returnFreed` is called: for small work, returning memory would take a fourth of the CPU time. `large` applies
+ * after the call, because large work may keep only little memory. `shared` applies to processes that share a memory limit. Returning every
+ * megabyte would take large work up to a tenth of its CPU time, and such processes a sixth.
  */
 const FREED = { small: '128MB', large: '16MB', shared: '32MB' };
 
@@ -165,8 +160,8 @@ export class Store {
   }
 
   /**
-   * Runs a step in whose statements DuckDB keeps the right side of each join in memory and reads the left side once.
-   * Otherwise it chooses the sides by estimates, which are far too low for rows of input files.
+   * Runs a step in whose statements DuckDB keeps the right side of each join in memory and reads the left side once. Otherwise it chooses
+   * the sides by estimates, which are far too low for rows of input files.
    */
   async joinAsWritten<Result>(step: () => Promise<Result>): Promise<Result> {
     await this.run(`SET disabled_optimizers = '${DISABLED},join_order,build_side_probe_side'`);
@@ -189,12 +184,12 @@ export class Store {
   }
 
   /**
-   * Returns all rows of a query with a small result, converted by `columns`. Rejects when the result lacks a column, or
-   * when a cell is NULL or of another type.
+   * Returns all rows of a query with a small result, converted by `columns`. Rejects when the result lacks a column, or when a cell is NULL
+   * or of another type.
    */
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
-    // Reads the complete result instead of a stream. Callers run queries concurrently, and a second query on the same
-    // connection would end the stream of the first.
+    // Reads the complete result instead of a stream. Callers run queries concurrently, and a second query on the same connection would end
+    // the stream of the first.
     const reader = await this.connection.runAndReadAll(sql).catch(explained(sql));
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
@@ -213,18 +208,18 @@ export class Store {
   }
 
   /**
-   * Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. The chunks
-   * have one column more than the query.
+   * Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. The chunks have one column
+   * more than the query.
    *
-   * If the query fails after the first chunk, DuckDB's client ends the stream without an error. So the query gets one more
-   * row, in a chunk of its own, which only a complete stream has.
+   * If the query fails after the first chunk, DuckDB's client ends the stream without an error. So the query gets one more row, in a chunk
+   * of its own, which only a complete stream has.
    */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
     const result = await this.connection.stream(`FROM (${sql}) UNION ALL BY NAME SELECT true AS "end of rows"`).catch(explained(sql));
     const fetch = () => {
       const chunk = result.fetchChunk();
-      // The loop below throws the error of a failed chunk. Until then, this handler keeps Node from ending the process
-      // because of an unhandled rejection.
+      // The loop below throws the error of a failed chunk. Until then, this handler keeps Node from ending the process because of an
+      // unhandled rejection.
       chunk.catch(() => undefined);
       return chunk;
     };
@@ -269,10 +264,10 @@ export class Store {
   }
 
   /**
-   * Writes the rows of a query to Parquet files in a folder, in any order. With `parts`, each value of the column `by`
-   * gets a folder of its own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Several
-   * queries may write to the same folder. Returns the file or, with `parts`, the folder. Throws if Parquet has no exact type
-   * for a column. To find the types of a wide query takes 50 ms, unless they are given in `columns`.
+   * Writes the rows of a query to Parquet files in a folder, in any order. With `parts`, each value of the column `by` gets a folder of its
+   * own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Several queries may write to the same folder.
+   * Returns the file or, with `parts`, the folder. Throws if Parquet has no exact type for a column. To find the types of a wide query
+   * takes 50 ms, unless they are given in `columns`.
    */
   async writeRows(
     rows: string,
@@ -289,8 +284,8 @@ export class Store {
     mkdirSync(folder, { recursive: true });
     // Each thread keeps this number of rows in memory, for all parts.
     const kept = Math.ceil(this.memory / 8 / (parts?.rowBytes ?? WIDE_ROW));
-    // And each file that is open has a row group in memory, when it is written and when it is read. With DuckDB's 122,880
-    // rows, all files together would take more memory the more rows there are. Small groups take longer to read.
+    // And each file that is open has a row group in memory, when it is written and when it is read. With DuckDB's 122,880 rows, all files
+    // together would take more memory the more rows there are. Small groups take longer to read.
     const group = VECTOR * Math.max(1, Math.floor(kept / (parts === undefined ? MOST_OPEN : MOST_PARTS) / VECTOR));
     const form = `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${group}`;
     await this.run(`SET partitioned_write_flush_threshold = ${kept}`);
@@ -362,8 +357,8 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
 }
 
 /**
- * Returns DuckDB's share of the memory, in bytes. The rest is for Node.js, its threads, the batches that are passed to
- * threads, and allocations that DuckDB does not count. These allocations grow with DuckDB's limit.
+ * Returns DuckDB's share of the memory, in bytes. The rest is for Node.js, its threads, the batches that are passed to threads, and
+ * allocations that DuckDB does not count. These allocations grow with DuckDB's limit.
  */
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;
@@ -394,8 +389,8 @@ const WIDE_ROW = 128;
 const STATEMENT_LENGTH = 200;
 
 /**
- * Returns a function that throws a BuildError when a disk fails, or when memory, disk space or file handles are used up.
- * It rethrows any other error.
+ * Returns a function that throws a BuildError when a disk fails, or when memory, disk space or file handles are used up. It rethrows any
+ * other error.
  */
 const explained =
   (sql: string) =>
@@ -422,9 +417,8 @@ export function literal(text: string): string {
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * Returns SQL that joins values, which may be NULL, into one text. Writes the length before each value, so that
- * different values always give different texts. A separator between values would not ensure this, because a value may
- * contain it.
+ * Returns SQL that joins values, which may be NULL, into one text. Writes the length before each value, so that different values always
+ * give different texts. A separator between values would not ensure this, because a value may contain it.
  */
 export const joinedText = (values: readonly string[]): string =>
   `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;

@@ -1,7 +1,6 @@
 /**
- * Tables and views of the store, as typed objects. Code that creates a table passes the object to code that reads the
- * table. SQL templates insert the object: `SELECT * FROM ${kept}`. So the types of a function's parameters show which
- * tables it needs.
+ * Tables and views of the store, as typed objects. Code that creates a table passes the object to code that reads the table. SQL templates
+ * insert the object: `SELECT * FROM ${kept}`. So the types of a function's parameters show which tables it needs.
  */
 import type { Field } from '../contract/fields.ts';
 

@@ -5,8 +5,7 @@
  * 2. Stop here when the output already matches.
  * 3. Lock the output and mark it as unfinished.
  * 4. Render the loaded blocks, and write the pages of those that differ from the state (writeChangedPages.ts).
- * 5. Write the other files and the manifest, remove outdated files, commit the state, and mark the output as finished
- *    (finishBuild.ts).
+ * 5. Write the other files and the manifest, remove outdated files, commit the state, and mark the output as finished (finishBuild.ts).
  */
 import { join } from 'node:path';
 import type { Log } from '../cli/log.ts';
@@ -42,11 +41,11 @@ import { checkFits, describe } from './writeArchive.ts';
 import { openWriters, writePages } from './writeChangedPages.ts';
 
 /**
- * Runs a build. Repeats the build as a full build if it fails because the cache is damaged, or because the archive or a
- * published file of rows was changed since the last build.
+ * Runs a build. Repeats the build as a full build if it fails because the cache is damaged, or because the archive or a published file of
+ * rows was changed since the last build.
  *
- * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
- * with a BuildError when writing fails. Files that were already written stay, and the next build completes the output.
+ * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects with a BuildError when
+ * writing fails. Files that were already written stay, and the next build completes the output.
  */
 export async function build(given: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
   const chosen = withInput(given, log);
@@ -63,10 +62,7 @@ export async function build(given: BuildOptions, log: Log, progress = new Progre
   }
 }
 
-/**
- * Returns the reason to repeat a failed build in full, or undefined if a full build would fail too. Renames a damaged
- * cache.
- */
+/** Returns the reason to repeat a failed build in full, or undefined if a full build would fail too. Renames a damaged cache. */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
   if (error instanceof ChangedRowsError || error instanceof ArchiveError) return error.message;
   const damage = damageOf(error, cache);
@@ -122,9 +118,8 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
 }
 
 /**
- * Returns the settings that affect output files. They include the processor and the versions of zlib and DuckDB,
- * because the bytes of compressed files depend on them. A build is full if its settings differ from the settings in the
- * state.
+ * Returns the settings that affect output files. They include the processor and the versions of zlib and DuckDB, because the bytes of
+ * compressed files depend on them. A build is full if its settings differ from the settings in the state.
  */
 function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): object {
   const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
@@ -132,8 +127,8 @@ function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): 
 }
 
 /**
- * Reads and checks the input. Rejects with an InputError if a transaction of the input is also in an unchanged block.
- * Reports what was read.
+ * Reads and checks the input. Rejects with an InputError if a transaction of the input is also in an unchanged block. Reports what was
+ * read.
  */
 async function load({ options, output, store, state, old, progress, scratch, log }: OpenBuild, clock: Stopwatch): Promise<Loaded> {
   const { inputs, out, cache, site, blocks, lists, limits } = options;
@@ -155,8 +150,8 @@ async function load({ options, output, store, state, old, progress, scratch, log
 }
 
 /**
- * Returns the manifest of the output if neither input, options nor program have changed. If only the times of input
- * files changed, updates them in the state.
+ * Returns the manifest of the output if neither input, options nor program have changed. If only the times of input files changed, updates
+ * them in the state.
  */
 async function findUnchanged({ options, output, store, state, old }: OpenBuild, loaded: Loaded): Promise<Manifest | undefined> {
   // With signing keys, every build writes a new manifest, because the signed note in it has the time of signing.
@@ -187,8 +182,8 @@ function hasOwnFiles(out: string, manifest: Manifest): boolean {
 }
 
 /**
- * Returns an error handler. If an input file has changed since it was read, the handler reports this change as the
- * likely cause of the error.
+ * Returns an error handler. If an input file has changed since it was read, the handler reports this change as the likely cause of the
+ * error.
  */
 const blameChangedInput =
   (loaded: Loaded) =>

@@ -66,9 +66,7 @@ export const BUILD_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/**
- * Maximum size of a file of lists in layout `files`, in bytes. It is small for readers that can only fetch whole files.
- */
+/** Maximum size of a file of lists in layout `files`, in bytes. It is small for readers that can only fetch whole files. */
 const LIST_OBJECT = 128 * 1024;
 
 /** Converts flags to options. Throws a UsageError for an invalid value. */

@@ -21,9 +21,8 @@ const PULLED = 'input/pulled';
 const SAMPLE = 'sample';
 
 /**
- * Returns the options with the default inputs filled in. Without `--input` and `--blocks`, a build reads the sample
- * until `input` has data files or a pull has run. A mirror of the sample gets all lists, so that it answers every
- * request of the API.
+ * Returns the options with the default inputs filled in. Without `--input` and `--blocks`, a build reads the sample until `input` has data
+ * files or a pull has run. A mirror of the sample gets all lists, so that it answers every request of the API.
  */
 export function withInput<Options extends BuildOptions>(options: Options, log: Log): Options {
   const { inputs, blocks } = options;
@@ -57,8 +56,8 @@ export async function refuseSample(out: string, blocks: TableWith<'block_hash'>,
 }
 
 /**
- * Returns the heights of a build (`--blocks`); undefined for all. For the last N blocks, reads and checks the complete
- * input, because any file may have the highest block. Rejects when the input is invalid.
+ * Returns the heights of a build (`--blocks`); undefined for all. For the last N blocks, reads and checks the complete input, because any
+ * file may have the highest block. Rejects when the input is invalid.
  */
 export async function rangeOf(options: BuildOptions): Promise<BlockRange | undefined> {
   const { blocks } = options;

@@ -57,13 +57,11 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
 }
 
 /**
- * Does everything after the pages, in this order: other files, manifest, removals, state, and the marker that the
- * output is finished. The manifest precedes the removals, so that a reader that misses a removed file finds
- * the new manifest. If this build is killed, the marker does not say "finished", so the next build completes the
- * output.
+ * Does everything after the pages, in this order: other files, manifest, removals, state, and the marker that the output is finished. The
+ * manifest precedes the removals, so that a reader that misses a removed file finds the new manifest. If this build is killed, the marker
+ * does not say "finished", so the next build completes the output.
  *
- * Each part is on the disk before the next part begins, so a power cut does no more harm than a kill. DuckDB syncs the
- * state.
+ * Each part is on the disk before the next part begins, so a power cut does no more harm than a kill. DuckDB syncs the state.
  */
 export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, progress, log } = build;
@@ -85,8 +83,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     const ofStatistics = filesOfStatistics(manifest, (path) => readRegularFile(join(out, path)));
     // Pages come after the scripts and styles that they need.
     for (const [path, content] of [...siteAssets(), ...ofStatistics, ...ownFiles(manifest)]) {
-      // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never
-      // describes lost pages.
+      // The manifest is the last file. Syncs all others before it, so that after a power cut, a new manifest never describes lost pages.
       if (path === MANIFEST_PATH) await syncPages(options, log);
       sink.file(path, content);
     }
@@ -137,8 +134,8 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /**
- * Writes digests, index, stats and rows of changed blocks. Returns the paths of files that are no longer needed. A full
- * build ignores these paths, because it lists the folders and removes every unexpected file.
+ * Writes digests, index, stats and rows of changed blocks. Returns the paths of files that are no longer needed. A full build ignores these
+ * paths, because it lists the folders and removes every unexpected file.
  */
 async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<PublishedRows> {
   const { options, state, store, scratch } = build;
@@ -156,9 +153,7 @@ const changesOf = ({ options, state, store }: OpenBuild, loaded: Loaded, sink: P
   return writeChanges({ out, sink, dialect: site.dialect, limits }, loaded, state, store);
 };
 
-/**
- * Makes the archive of all blocks, and passes its new files to `sink`. Returns undefined if the build has no archive.
- */
+/** Makes the archive of all blocks, and passes its new files to `sink`. Returns undefined if the build has no archive. */
 async function archiveOf(
   { options, state, store, old, scratch }: OpenBuild,
   input: Loaded,
@@ -172,8 +167,8 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // In layout `files`, levels of lists depend on the lowest block: a mirror of the last N blocks loses this block with
-  // every new block, and must write the first level again. So levelRanges makes this level short.
+  // In layout `files`, levels of lists depend on the lowest block: a mirror of the last N blocks loses this block with every new block, and
+  // must write the first level again. So levelRanges makes this level short.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out, pages: old };

@@ -7,8 +7,8 @@ import { EXIT } from '../errors.ts';
 import { FINISHED, MARKER_PATH } from '../pages/filePaths.ts';
 
 /**
- * Ends this process at Ctrl-C or SIGTERM, with a message about the output. This is safe at any moment, because the next
- * build completes an unfinished output.
+ * Ends this process at Ctrl-C or SIGTERM, with a message about the output. This is safe at any moment, because the next build completes an
+ * unfinished output.
  */
 export function explainInterruption(out: string, log: Log): void {
   const stop = () => {

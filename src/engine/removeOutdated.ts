@@ -1,6 +1,6 @@
 /**
- * Removes files that no longer belong to the output. An incremental build computes their paths from the old and the new
- * state. A full build finds them by listing the folders of the output.
+ * Removes files that no longer belong to the output. An incremental build computes their paths from the old and the new state. A full build
+ * finds them by listing the folders of the output.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -36,9 +36,7 @@ import type { BlockChanges } from './state/updateState.ts';
 /** Lists the names in a folder; none when the folder does not exist. */
 const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(folder));
 
-/**
- * Removes files, and folders that become empty. If a folder is a symbolic link, removes the link and never follows it.
- */
+/** Removes files, and folders that become empty. If a folder is a symbolic link, removes the link and never follows it. */
 class Remover {
   /** Paths of checked folders. They and all their parents are real folders, not links. */
   readonly #folders = new Set<string>(['.']);
@@ -115,9 +113,9 @@ interface Changed extends Pick<BlockChanges, 'old'> {
 }
 
 /**
- * Removes the files with the paths `others`, and the pages of changed blocks of the last build that the output no longer
- * has. A full build does not know these blocks. So without `changed`, lists the folders of the output, and removes all
- * files that belong to no block of the state. Returns the number of removed files.
+ * Removes the files with the paths `others`, and the pages of changed blocks of the last build that the output no longer has. A full build
+ * does not know these blocks. So without `changed`, lists the folders of the output, and removes all files that belong to no block of the
+ * state. Returns the number of removed files.
  */
 export async function removeOutdated(removal: Removal, others: readonly string[], changed: Changed | undefined): Promise<number> {
   const { root, site, state, store } = removal;
@@ -170,8 +168,8 @@ async function oldTransactions({ site, store }: Removal, { old, transactions }: 
 }
 
 /**
- * Returns the files and folders of transactions that may be unexpected: folders, and names of unknown transactions. Compares
- * names in DuckDB, because the folder may have millions of files.
+ * Returns the files and folders of transactions that may be unexpected: folders, and names of unknown transactions. Compares names in
+ * DuckDB, because the folder may have millions of files.
  */
 async function listedTransactions({ root, site, state, store }: Removal): Promise<Values<typeof LISTED>[]> {
   const names = namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]);

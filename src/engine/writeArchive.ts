@@ -1,9 +1,9 @@
 /**
- * Writes the archive of a build: segments, tables and root. In layout `files`, an archive has only etchings and names.
- * With `--lists`, it also has the other lists, and the segments that these lists need.
+ * Writes the archive of a build: segments, tables and root. In layout `files`, an archive has only etchings and names. With `--lists`, it
+ * also has the other lists, and the segments that these lists need.
  *
- * Files are named by a hash of their content, so a build changes no file that a reader of the last build needs. A new
- * manifest names the new root. Outdated files are removed only after readers can see this manifest.
+ * Files are named by a hash of their content, so a build changes no file that a reader of the last build needs. A new manifest names the
+ * new root. Outdated files are removed only after readers can see this manifest.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,8 +67,8 @@ export async function checkFits(
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
- * Writes the files that the last build does not have. Returns undefined if the build has no archive: in layout `files`
- * without etchings and without `--lists`.
+ * Writes the files that the last build does not have. Returns undefined if the build has no archive: in layout `files` without etchings and
+ * without `--lists`.
  */
 export async function writeArchive(
   form: ListForm,
@@ -114,18 +114,14 @@ export function describe(name: RootName, root: Root): WrittenArchive {
   };
 }
 
-/**
- * Searches a part of a root recursively for files of segments and documents. Returns their names and sizes in bytes.
- */
+/** Searches a part of a root recursively for files of segments and documents. Returns their names and sizes in bytes. */
 function filesIn(part: unknown): (readonly [file: string, bytes: number])[] {
   if (typeof part !== 'object' || part === null) return [];
   if ('file' in part && 'bytes' in part) return [[String(part.file), Number(part.bytes)]];
   return Object.values(part).flatMap((value) => filesIn(value));
 }
 
-/**
- * Lists the archive files in an output folder that do not belong to `archive`; all archive files if it is undefined.
- */
+/** Lists the archive files in an output folder that do not belong to `archive`; all archive files if it is undefined. */
 export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
   emptyIfMissing(() => readdirSync(join(out, ARCHIVE_FOLDER)))
     .map((name) => `${ARCHIVE_FOLDER}/${name}`)

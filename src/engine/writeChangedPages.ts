@@ -11,8 +11,8 @@ import { WriterPool } from './render/writerPool.ts';
 import type { NewBlock } from './state/updateState.ts';
 
 /**
- * Opens the pool that writes pages, with at most four writers. More would hardly help, because the kernel locks a
- * folder while a thread changes it.
+ * Opens the pool that writes pages, with at most four writers. More would hardly help, because the kernel locks a folder while a thread
+ * changes it.
  */
 export function openWriters(options: BuildOptions, scratch: string): WriterPool {
   const { out, site, threads, dryRun, limits } = options;
@@ -32,9 +32,8 @@ export interface Rendered {
 }
 
 /**
- * Returns SQL that computes, for each loaded block, a digest of the outputs that the block spends. The order of the
- * outputs does not matter. A build compares this digest with the state, too, because the digest of a block's records
- * does not cover these outputs.
+ * Returns SQL that computes, for each loaded block, a digest of the outputs that the block spends. The order of the outputs does not
+ * matter. A build compares this digest with the state, too, because the digest of a block's records does not cover these outputs.
  */
 const spentDigests = (spent: Loaded['spent']): string =>
   `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])})) || ' ' || count(*) AS spent_digest FROM ${spent} GROUP BY block_height`;

@@ -30,8 +30,7 @@ export interface ListForm {
 }
 
 /**
- * Writes the levels (format/levels.ts) of all lists that changed since the last build. Returns undefined for an archive
- * without any list.
+ * Writes the levels (format/levels.ts) of all lists that changed since the last build. Returns undefined for an archive without any list.
  */
 export async function writeLists(
   { site, hasActivity, scratch, pages }: ListForm,
@@ -49,9 +48,8 @@ export async function writeLists(
   const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const tables = old?.root.lists;
-  // A level of activity depends only on its own blocks. A level of balances, or of etchings with counts, depends on all
-  // blocks up to its end, and on the runes table. So such a level is written again if it ends at or above the lowest
-  // change.
+  // A level of activity depends only on its own blocks. A level of balances, or of etchings with counts, depends on all blocks up to its
+  // end, and on the runes table. So such a level is written again if it ends at or above the lowest change.
   let changed = await lowestChange(etchingChange, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
@@ -59,15 +57,15 @@ export async function writeLists(
   const filled = (levels: readonly LevelPlan[]) => filledLevels(levels, state, store);
   // The levels of etchings begin at height 0, even if the build has only the last N blocks.
   const etchingPlans = await filled(planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed));
-  // Activity, balances and outputs have the same plans. So if the last build had no balances or no outputs, but this
-  // build has them, no level is reused.
+  // Activity, balances and outputs have the same plans. So if the last build had no balances or no outputs, but this build has them, no
+  // level is reused.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = await filled(planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined));
 
   const form = { old, open, state, limits, scratch };
   const etchings = now && { total: now.total, ...(await writeEtchings(etchingPlans, { ...form, etchings: now }, store)) };
-  // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the
-  // levels of these names is reused.
+  // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the levels of these names
+  // is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : await filled(planLevels(blocks, undefined));
   const names = await writeNames(namePlans, { ...form, etchings: now }, store);
   const common = { ...limits.listLevels, tip, lowest, page: limits.listPage, etchings, names };

@@ -1,6 +1,6 @@
 /**
- * Computes the holders of a rune as of a block. The balance of an address is the sum of its records: receive minus send
- * minus burn. DuckDB computes the sums, because it can move them to disk if memory is short.
+ * Computes the holders of a rune as of a block. The balance of an address is the sum of its records: receive minus send minus burn. DuckDB
+ * computes the sums, because it can move them to disk if memory is short.
  */
 import { join } from 'node:path';
 import { writeLines } from '../disk/lineFile.ts';
@@ -14,8 +14,8 @@ import type { Holder } from '../serve/client/client.d.ts';
 import type { Mirror } from '../serve/client/mirrorClient.ts';
 
 /**
- * Yields the holders of `rune` as of block `height`, in the order of the API. Adds up the activity up to this block, so
- * the mirror must have all of it. Throws the errors of the client and of the store.
+ * Yields the holders of `rune` as of block `height`, in the order of the API. Adds up the activity up to this block, so the mirror must
+ * have all of it. Throws the errors of the client and of the store.
  */
 export async function* holdersAt(
   mirror: Mirror,

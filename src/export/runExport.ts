@@ -60,8 +60,8 @@ function requestOf(flags: Flags): Request {
 }
 
 /**
- * Runs the command. Rejects with a UsageError for a wrong request, an InputError if the mirror lacks the list or the height
- * or the file exists, and a BuildError if the mirror cannot be read or the file not be written.
+ * Runs the command. Rejects with a UsageError for a wrong request, an InputError if the mirror lacks the list or the height or the file
+ * exists, and a BuildError if the mirror cannot be read or the file not be written.
  */
 export async function runExport(flags: Flags, log: Log): Promise<void> {
   const request = requestOf(flags);

@@ -1,10 +1,9 @@
 /**
- * Reads blocks and pages of an archive. Uses no platform API: the host passes functions that read parts of
- * files and inflate gzip members (ArchiveFiles).
+ * Reads blocks and pages of an archive. Uses no platform API: the host passes functions that read parts of files and inflate gzip members
+ * (ArchiveFiles).
  *
- * To answer a request for the records of a block or transaction, a reader needs at most three rounds of reads: the
- * ids (ids.ts), the directory of a segment (segmentDirectory.ts), and pages of the segment. The reads
- * of a round run concurrently.
+ * To answer a request for the records of a block or transaction, a reader needs at most three rounds of reads: the ids (ids.ts), the
+ * directory of a segment (segmentDirectory.ts), and pages of the segment. The reads of a round run concurrently.
  */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError, isArchiveError } from './archiveError.ts';
@@ -17,14 +16,14 @@ import { sizeOf } from './tails.ts';
 
 export interface ArchiveFiles {
   /**
-   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: its content and its
-   * digests (tails.ts). If `length` equals `size`, the host needs no range request. Resolves to undefined when the file
-   * is missing or too short. Rejects for any other failure.
+   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: its content and its digests (tails.ts). If
+   * `length` equals `size`, the host needs no range request. Resolves to undefined when the file is missing or too short. Rejects for any
+   * other failure.
    */
   read(file: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
   /**
-   * Inflates one gzip member, and decodes its content as the host decodes pages (pages/fileAccess.ts). Rejects for
-   * bytes that are not gzip, for a wrong checksum, and for content of more than `most` bytes.
+   * Inflates one gzip member, and decodes its content as the host decodes pages (pages/fileAccess.ts). Rejects for bytes that are not gzip,
+   * for a wrong checksum, and for content of more than `most` bytes.
    */
   inflate(member: Uint8Array, most: number): Promise<string>;
   /** Two pages are read together if the gap between them has at most this many bytes. Default: as in READER_LIMITS. */
@@ -53,8 +52,8 @@ export interface PagePlace {
 const BYTES_PER_PAGE = 400;
 
 /**
- * A file with a directory at the end of its content. `bytes` is the size of the content, and `directory` the size of
- * the directory, in bytes.
+ * A file with a directory at the end of its content. `bytes` is the size of the content, and `directory` the size of the directory, in
+ * bytes.
  */
 type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
@@ -70,17 +69,15 @@ export class Archive {
     private readonly cache: PartCache,
   ) {}
 
-  /**
-   * Opens an archive. All archives of a mirror may share `cache`. Rejects with an ArchiveError for an unreadable root.
-   */
+  /** Opens an archive. All archives of a mirror may share `cache`. Rejects with an ArchiveError for an unreadable root. */
   static async open({ root: name, bytes }: RootName, files: ArchiveFiles, cache = new PartCache()): Promise<Archive> {
     const root = await cache.root(name, async () => parseRoot(await inflate(await readWhole(name, bytes, files), files)));
     return new Archive(root, files, cache);
   }
 
   /**
-   * Returns a block; undefined when the archive does not have it. `page` is the index of a page that the caller will
-   * read. If the block is in several segments, reads only the directory of the segment with that page.
+   * Returns a block; undefined when the archive does not have it. `page` is the index of a page that the caller will read. If the block is
+   * in several segments, reads only the directory of the segment with that page.
    */
   async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
     const segments = this.root.segments.filter(({ first, last }) => first <= height && height <= last);
@@ -100,8 +97,8 @@ export class Archive {
     if (known !== undefined) return known as Promise<Value>;
     const reading = this.cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
-        // Reads a small file completely, because the caller will also read other parts of it. Checks the size of the
-        // directory against the size of the file first, because a wrong root may give any size.
+        // Reads a small file completely, because the caller will also read other parts of it. Checks the size of the directory against the
+        // size of the file first, because a wrong root may give any size.
         const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
         const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.files);
         return { value: parse(text), bytes: text.length * 4 };
@@ -112,8 +109,8 @@ export class Archive {
   }
 
   /**
-   * Reads a part of a file whose content has `bytes` bytes. Reads and caches the complete file instead if `inWhole` is
-   * true, or if all files of the archive are small.
+   * Reads a part of a file whose content has `bytes` bytes. Reads and caches the complete file instead if `inWhole` is true, or if all
+   * files of the archive are small.
    */
   async part(file: string, bytes: number, offset: number, length: number, inWhole = this.cache.has(file)): Promise<Uint8Array> {
     if (!inWhole && exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
@@ -232,12 +229,12 @@ export class ArchivedBlock {
   }
 
   /**
-   * Returns the indexes of the pages that have the records `from` to `to - 1` of an operation. `before` is the number
-   * of the operation's records in all pages before the first of these.
+   * Returns the indexes of the pages that have the records `from` to `to - 1` of an operation. `before` is the number of the operation's
+   * records in all pages before the first of these.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
-    // If a block has several segments, the root has the number of its records in each segment. So only the directories
-    // of segments with wanted records are read.
+    // If a block has several segments, the root has the number of its records in each segment. So only the directories of segments with
+    // wanted records are read.
     const segments = overlapping(this.segments, (segment) => this.#countIn(segment, operation), from, to);
     const pages = await Promise.all(
       segments.map(async ({ item, before }) => {
@@ -278,10 +275,7 @@ async function read(file: string, offset: number, length: number, size: number, 
   return bytes;
 }
 
-/**
- * Reads the content of a file. Requests the complete file, including its digests, because a part would need a range
- * request.
- */
+/** Reads the content of a file. Requests the complete file, including its digests, because a part would need a range request. */
 async function readWhole(file: string, bytes: number, files: ArchiveFiles): Promise<Uint8Array> {
   const size = sizeOf(bytes);
   return (await read(file, 0, size, size, files)).subarray(0, bytes);

@@ -1,6 +1,6 @@
 /**
- * Counts the items for which `isBefore` is true, by binary search among `length` items. `isBefore` must be true for all
- * items up to some index, and false for all items from there on.
+ * Counts the items for which `isBefore` is true, by binary search among `length` items. `isBefore` must be true for all items up to some
+ * index, and false for all items from there on.
  */
 export function countBefore(length: number, isBefore: (index: number) => boolean): number {
   let [low, high] = [0, length];

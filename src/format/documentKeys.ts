@@ -1,9 +1,8 @@
 /** Keys of documents (documents.ts). */
 
 /**
- * Returns the key of an address: the percent-encoded address, because hosts may decode characters beyond ASCII in
- * different ways. The key of a real Bitcoin address is the address itself. Returns undefined for text that is not valid
- * Unicode.
+ * Returns the key of an address: the percent-encoded address, because hosts may decode characters beyond ASCII in different ways. The key
+ * of a real Bitcoin address is the address itself. Returns undefined for text that is not valid Unicode.
  */
 export function keyOfAddress(address: string): string | undefined {
   try {
@@ -15,8 +14,8 @@ export function keyOfAddress(address: string): string | undefined {
 }
 
 /**
- * Returns the key of a page of a list. `key` is the key of the list, and `page` is the index of the page. Keys of lists
- * have only characters that sort after the space, so the keys of the pages sort directly after `key`.
+ * Returns the key of a page of a list. `key` is the key of the list, and `page` is the index of the page. Keys of lists have only
+ * characters that sort after the space, so the keys of the pages sort directly after `key`.
  */
 export const pageKey = (key: string, page: number): string => `${key} ${String(page).padStart(8, '0')}`;
 

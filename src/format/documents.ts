@@ -1,11 +1,10 @@
 /**
- * Documents: small texts that are found by key, in levels (levels.ts). Etchings, balances, holders and outputs are
- * documents.
+ * Documents: small texts that are found by key, in levels (levels.ts). Etchings, balances, holders and outputs are documents.
  *
- * A document is a line with a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines
- * form a gzip member. The last gzip member of a file is its directory, as JSON. For each other member, the directory
- * has a lower bound of its keys, and its length in bytes. So a reader finds a document with two rounds of reads: the
- * directory of the file, then a member. The root has the directories of some levels instead (`members` in levels.ts).
+ * A document is a line with a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of lines form a gzip member. The
+ * last gzip member of a file is its directory, as JSON. For each other member, the directory has a lower bound of its keys, and its length
+ * in bytes. So a reader finds a document with two rounds of reads: the directory of the file, then a member. The root has the directories
+ * of some levels instead (`members` in levels.ts).
  */
 import { ArchiveError } from './archiveError.ts';
 import type { Archive, PagePlace } from './archiveReader.ts';
@@ -22,8 +21,8 @@ export const renderMembers = (members: readonly (readonly [from: string, length:
 type Directory = NonNullable<DocumentFile['members']>;
 
 /**
- * Returns the places of the members of a directory, or of its text. Throws an ArchiveError if the members do not ascend or do
- * not fill the file.
+ * Returns the places of the members of a directory, or of its text. Throws an ArchiveError if the members do not ascend or do not fill the
+ * file.
  */
 export function placeMembers(directory: Directory | string, { from, bytes, directory: size }: DocumentFile): PlacedMember[] {
   const members: PlacedMember[] = [];
@@ -62,8 +61,8 @@ function documentIn(text: string, key: string): readonly string[] | undefined {
 }
 
 /**
- * Finds documents of a level. Returns their values in the order of `keys`, and undefined for each key without a
- * document. Rejects with an ArchiveError when a file is missing or damaged.
+ * Finds documents of a level. Returns their values in the order of `keys`, and undefined for each key without a document. Rejects with an
+ * ArchiveError when a file is missing or damaged.
  */
 export async function findDocuments(
   archive: Archive,
@@ -95,9 +94,9 @@ export interface FoundDocument {
 }
 
 /**
- * Finds the documents of a key in all levels, in the order of `levels`. If the key is of a list whose pages may be in
- * the next files, also reads the directories of these files. Then the caller needs only one more round of reads for a
- * page. Rejects with an ArchiveError when a file is missing or damaged.
+ * Finds the documents of a key in all levels, in the order of `levels`. If the key is of a list whose pages may be in the next files, also
+ * reads the directories of these files. Then the caller needs only one more round of reads for a page. Rejects with an ArchiveError when a
+ * file is missing or damaged.
  */
 export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
   const found = await Promise.all(
@@ -115,8 +114,8 @@ export async function* textOf(archive: Archive, { files }: DocumentLevel): Async
 }
 
 /**
- * Maximum number of directories to read ahead. Each file has one directory, and even the pages of a list with a million
- * entries are in at most this number of files.
+ * Maximum number of directories to read ahead. Each file has one directory, and even the pages of a list with a million entries are in at
+ * most this number of files.
  */
 const MOST_AHEAD = 2;
 
@@ -141,8 +140,8 @@ const lastUpTo = (items: readonly { readonly from: string }[], key: string): num
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
 /**
- * Runs `parse`, which parses a document. Throws an ArchiveError if `parse` throws. The checksum of the text was right,
- * so a faulty program wrote the archive.
+ * Runs `parse`, which parses a document. Throws an ArchiveError if `parse` throws. The checksum of the text was right, so a faulty program
+ * wrote the archive.
  */
 export function orDamaged<Value>(parse: () => Value): Value {
   try {

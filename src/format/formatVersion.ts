@@ -1,6 +1,6 @@
 /**
- * Format version of a mirror's files. The manifest and the root of an archive contain it. A change of the format raises
- * this number if programs for the previous version would misread a file.
+ * Format version of a mirror's files. The manifest and the root of an archive contain it. A change of the format raises this number if
+ * programs for the previous version would misread a file.
  */
 export const FORMAT = 4;
 
@@ -10,8 +10,7 @@ export class FormatError extends Error {
 }
 
 /**
- * Returns a message for files of another format version: what is wrong, and what to do. Returns undefined for files of
- * the version FORMAT.
+ * Returns a message for files of another format version: what is wrong, and what to do. Returns undefined for files of the version FORMAT.
  */
 export function formatFault(format: unknown): string | undefined {
   if (format === FORMAT) return undefined;

@@ -1,8 +1,7 @@
 /**
- * Ids of transactions and hashes of blocks, as lists in documents (pagedList.ts). The key of an id is its last 12 hex
- * digits, because the first digits of block hashes are zeros. Different ids may have the same key, so an entry says only
- * where the id may be, and the caller must compare the complete ids. If someone makes many ids with equal keys, look-ups
- * only need more reads.
+ * Ids of transactions and hashes of blocks, as lists in documents (pagedList.ts). The key of an id is its last 12 hex digits, because the
+ * first digits of block hashes are zeros. Different ids may have the same key, so an entry says only where the id may be, and the caller
+ * must compare the complete ids. If someone makes many ids with equal keys, look-ups only need more reads.
  */
 import type { Archive } from './archiveReader.ts';
 import { damaged } from './documents.ts';

@@ -13,8 +13,8 @@ export interface EtchingTables {
 /** A level of the lists of activity (lists/activity.ts). */
 export interface PlacedLevel extends DocumentLevel {
   /**
-   * Size of the pages of all blocks below this level, in bytes. A pointer gives the position of a page relative to the
-   * level's first page. This position plus `begin` is relative to the archive's first page.
+   * Size of the pages of all blocks below this level, in bytes. A pointer gives the position of a page relative to the level's first page.
+   * This position plus `begin` is relative to the archive's first page.
    */
   readonly begin: number;
 }
@@ -29,8 +29,8 @@ export interface Unbalanced {
 
 export interface HolderLevel extends DocumentLevel {
   /**
-   * For each rune, the change in the number of balances below zero: the number after the level, minus the number before
-   * it. Runes without a change are omitted. Only wrong data has balances below zero.
+   * For each rune, the change in the number of balances below zero: the number after the level, minus the number before it. Runes without a
+   * change are omitted. Only wrong data has balances below zero.
    */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
@@ -52,8 +52,8 @@ export interface OutputTables {
   /** Documents by address, ascending by height. */
   readonly addresses: readonly DocumentLevel[];
   /**
-   * Documents with a lower bound for each page of a list ("Starts" in lists/unspentOutputs.ts), ascending by height.
-   * Omits levels whose lists have no pages.
+   * Documents with a lower bound for each page of a list ("Starts" in lists/unspentOutputs.ts), ascending by height. Omits levels whose
+   * lists have no pages.
    */
   readonly starts: readonly DocumentLevel[];
 }
@@ -68,8 +68,8 @@ export interface ListTables extends LevelSteps {
   /** Undefined if the data lacks etchings. The first level begins at height 0, even if the lowest block is higher. */
   readonly etchings?: EtchingTables | undefined;
   /**
-   * Names of runes (lists/names.ts). A level has the runes that were etched in its blocks. In a mirror without etchings, a level has
-   * the runes that occur in the records of its blocks.
+   * Names of runes (lists/names.ts). A level has the runes that were etched in its blocks. In a mirror without etchings, a level has the
+   * runes that occur in the records of its blocks.
    */
   readonly names: readonly DocumentLevel[];
   /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */

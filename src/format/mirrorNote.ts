@@ -1,6 +1,6 @@
 /**
- * The note of a mirror: the text that an operator signs (signedNote.ts). The note has the digest of the manifest and
- * the name of the archive's root. So a signature covers every field of the manifest and every byte of the archive.
+ * The note of a mirror: the text that an operator signs (signedNote.ts). The note has the digest of the manifest and the name of the
+ * archive's root. So a signature covers every field of the manifest and every byte of the archive.
  */
 import { hexOf, sha256, utf8Of } from './sha256.ts';
 import { NoteError } from './signedNote.ts';

@@ -1,10 +1,10 @@
 /**
- * Lists in documents (format/documents.ts): any number of entries in an order, found by a key. A level has the entries
- * of its blocks, and the list continues in the next level.
+ * Lists in documents (format/documents.ts): any number of entries in an order, found by a key. A level has the entries of its blocks, and
+ * the list continues in the next level.
  *
- * The head of a list, whose key continues with `!`, has the entries of the list in the level. But a list of more than
- * `page` entries (ListTables) has them in pages (`pageKey`), and its head has only their number. The head sorts after the
- * pages, because a build that writes a list of any length as a stream knows this number only at the end.
+ * The head of a list, whose key continues with `!`, has the entries of the list in the level. But a list of more than `page` entries
+ * (ListTables) has them in pages (`pageKey`), and its head has only their number. The head sorts after the pages, because a build that
+ * writes a list of any length as a stream knows this number only at the end.
  */
 import type { Archive } from './archiveReader.ts';
 import { pageKey } from './documentKeys.ts';
@@ -30,10 +30,10 @@ export interface PagedList<Entry> {
 }
 
 /**
- * Finds a list. `levels` has the level that the list begins with first. An unknown list has no entries. Also reads the
- * pages that probably have the entries from `offset` on. Then reading these entries takes no further round of requests,
- * unless the levels before theirs have more than a page. `parse` returns the entries of a document of a level, and
- * `size` is the maximum number of entries in a document. Rejects with an ArchiveError for damaged files.
+ * Finds a list. `levels` has the level that the list begins with first. An unknown list has no entries. Also reads the pages that probably
+ * have the entries from `offset` on. Then reading these entries takes no further round of requests, unless the levels before theirs have
+ * more than a page. `parse` returns the entries of a document of a level, and `size` is the maximum number of entries in a document.
+ * Rejects with an ArchiveError for damaged files.
  */
 export async function findPagedList<Level extends DocumentLevel, Entry>(
   archive: Archive,

@@ -1,7 +1,7 @@
 /**
- * Caches parts of an archive in memory: the root, parsed directories, members with ids and names, small files. Files of an
- * archive never change, so the cache drops a part only to make room, or because the part is damaged. The local server
- * also caches other files of a build, and removes them from the cache itself when they may have changed.
+ * Caches parts of an archive in memory: the root, parsed directories, members with ids and names, small files. Files of an archive never
+ * change, so the cache drops a part only to make room, or because the part is damaged. The local server also caches other files of a build,
+ * and removes them from the cache itself when they may have changed.
  */
 import { countCrossing, type LimitName, READER_LIMITS } from '../limits.ts';
 
@@ -12,8 +12,8 @@ export class PartCache {
   #root: { readonly name: string; readonly value: unknown } | undefined;
 
   /**
-   * `mostBytes` is the maximum total size of all parts except the root. A larger part displaces all others but is kept
-   * itself, because otherwise each answer would parse it again. `limit` is the name of this maximum in limits.ts.
+   * `mostBytes` is the maximum total size of all parts except the root. A larger part displaces all others but is kept itself, because
+   * otherwise each answer would parse it again. `limit` is the name of this maximum in limits.ts.
    */
   constructor(
     private readonly mostBytes = READER_LIMITS.cachedBytes,
@@ -22,9 +22,7 @@ export class PartCache {
     private readonly limit: LimitName = 'cachedBytes',
   ) {}
 
-  /**
-   * Returns the root with this name from memory, or else from `load`. Keeps only the last root, regardless of its size.
-   */
+  /** Returns the root with this name from memory, or else from `load`. Keeps only the last root, regardless of its size. */
   async root<Root>(name: string, load: () => Promise<Root>): Promise<Root> {
     if (this.#root?.name === name) return this.#root.value as Root;
     const value = await load();
@@ -33,9 +31,9 @@ export class PartCache {
   }
 
   /**
-   * Returns the part with this name from memory, or else from `load`. `load` also returns the approximate size in
-   * bytes, or infinity if the part must not be kept. All uses of a name must have the same type. Concurrent requests
-   * for a part each call their own `load`, because in some hosts a request cannot wait for another request.
+   * Returns the part with this name from memory, or else from `load`. `load` also returns the approximate size in bytes, or infinity if the
+   * part must not be kept. All uses of a name must have the same type. Concurrent requests for a part each call their own `load`, because
+   * in some hosts a request cannot wait for another request.
    */
   async get<Part>(name: string, load: () => Promise<{ readonly value: Part; readonly bytes: number }>): Promise<Part> {
     if (this.has(name)) return this.known(name) as Part;

@@ -1,9 +1,8 @@
 /**
  * The root of an archive, which names all other files. docs/files.md describes the format.
  *
- * Every file is named by its content and never changes. The manifest names the root, and the root names the files of
- * segments, tables and documents. So all files that a reader finds from a root belong to the same build, even while the
- * host replaces files.
+ * Every file is named by its content and never changes. The manifest names the root, and the root names the files of segments, tables and
+ * documents. So all files that a reader finds from a root belong to the same build, even while the host replaces files.
  */
 import { ArchiveError } from './archiveError.ts';
 import { checkFormat, FORMAT, FormatError } from './formatVersion.ts';
@@ -20,9 +19,7 @@ export interface Root extends LevelSteps {
   readonly segmentBlocks: number;
   /** Ascending by height and page. */
   readonly segments: readonly Segment[];
-  /**
-   * Transaction ids and block hashes (ids.ts), ascending by height. The root has the directories.
-   */
+  /** Transaction ids and block hashes (ids.ts), ascending by height. The root has the directories. */
   readonly ids: readonly DocumentLevel[];
   /** Undefined in a mirror without etchings and other lists. */
   readonly lists?: ListTables | undefined;
@@ -38,17 +35,15 @@ export const MOST_INFLATED = 64 * 1024 * 1024;
 const [FREE_BYTES, MOST_RATIO] = [1024 * 1024, 250];
 
 /**
- * Returns the maximum size of an inflated member of this size, in bytes. Records and documents have ids and amounts, so
- * they inflate to at most some fifty times their size. A small file must not fill the memory of a reader.
+ * Returns the maximum size of an inflated member of this size, in bytes. Records and documents have ids and amounts, so they inflate to at
+ * most some fifty times their size. A small file must not fill the memory of a reader.
  */
 export const mostInflated = (member: Uint8Array): number => Math.min(MOST_INFLATED, FREE_BYTES + member.length * MOST_RATIO);
 
 /** Maximum number of objects and lists in a root, which need more memory than their text. */
 const MOST_OBJECTS = 2_000_000;
 
-/**
- * Maximum of `objectSize`. Builds hold a file in memory while they make it, and pulls hold a few files.
- */
+/** Maximum of `objectSize`. Builds hold a file in memory while they make it, and pulls hold a few files. */
 export const MOST_OBJECT = 64 * 1024 * 1024;
 
 /** Maximum size of a file, in bytes. A file also has a directory and a tail, or a single page that is longer. */
@@ -61,9 +56,9 @@ export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: R
 }
 
 /**
- * Parses a root. Checks the format version, the maximum sizes, and the number and ranges of levels, because readers
- * search all levels at once, and the root may come from a stranger. Readers check names and offsets before each read.
- * Throws a FormatError for a root of another version, and an ArchiveError for invalid text.
+ * Parses a root. Checks the format version, the maximum sizes, and the number and ranges of levels, because readers search all levels at
+ * once, and the root may come from a stranger. Readers check names and offsets before each read. Throws a FormatError for a root of another
+ * version, and an ArchiveError for invalid text.
  */
 export function parseRoot(text: string): Root {
   try {
@@ -91,8 +86,7 @@ function areApart(levels: readonly LevelRange[]): boolean {
 }
 
 /**
- * True if all levels of the lists have ranges that follow from the tip. Levels without content are left out. Throws for
- * anything but lists.
+ * True if all levels of the lists have ranges that follow from the tip. Levels without content are left out. Throws for anything but lists.
  */
 function haveRanges(lists: ListTables): boolean {
   const { tip, lowest, names, activity, etchings, balances, outputs } = lists;

@@ -1,13 +1,12 @@
 /**
- * The directory of a segment has the lengths of the pages, and the operations in the pages. It is a gzip member at the
- * end of the segment, with a line of JSON for each block:
+ * The directory of a segment has the lengths of the pages, and the operations in the pages. It is a gzip member at the end of the segment,
+ * with a line of JSON for each block:
  *
  *     {"height":840000,"hash":"0000…","records":95,"pages":[2210,1312],"operations":{"mint":[60,31],"send":[0,4]}}
  *
- * `pages` has the lengths of the block's pages in bytes. In the segment, the pages follow each other in the same order,
- * without gaps. `operations` has the number of records of each operation in each page. If the pages of a block are in
- * several segments, each of these segments has a line for the block. `page` is then the index of the segment's first
- * page in the block.
+ * `pages` has the lengths of the block's pages in bytes. In the segment, the pages follow each other in the same order, without gaps.
+ * `operations` has the number of records of each operation in each page. If the pages of a block are in several segments, each of these
+ * segments has a line for the block. `page` is then the index of the segment's first page in the block.
  */
 import { ArchiveError } from './archiveError.ts';
 
@@ -21,8 +20,8 @@ export interface Segment {
   /** Size of the directory, in bytes. */
   readonly directory: number;
   /**
-   * Set when the pages of a block are in several segments. `page` is the index of this segment's first page among the
-   * pages of the block. `operations` has the number of records in this segment, by operation.
+   * Set when the pages of a block are in several segments. `page` is the index of this segment's first page among the pages of the block.
+   * `operations` has the number of records in this segment, by operation.
    */
   readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
 }
@@ -52,8 +51,8 @@ export const renderEntry = ({ height, hash, records, page = 0, pages, operations
   JSON.stringify({ height, hash, records, ...(page === 0 ? {} : { page }), pages, operations });
 
 /**
- * Parses a directory into blocks by height. Throws an ArchiveError if the lengths of its pages do not add up to the
- * size of the segment's pages.
+ * Parses a directory into blocks by height. Throws an ArchiveError if the lengths of its pages do not add up to the size of the segment's
+ * pages.
  */
 export function parseDirectory(text: string, segment: Segment): Map<number, PlacedBlock> {
   const blocks = new Map<number, PlacedBlock>();

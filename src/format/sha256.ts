@@ -1,6 +1,6 @@
 /**
- * SHA-256 (FIPS 180-4) of short texts. Implemented here, because no synchronous SHA-256 function exists on all
- * platforms that host a mirror.
+ * SHA-256 (FIPS 180-4) of short texts. Implemented here, because no synchronous SHA-256 function exists on all platforms that host a
+ * mirror.
  */
 
 /** The first 64 prime numbers. */

@@ -1,9 +1,9 @@
 /**
  * Signed notes (C2SP `signed-note`): a text with Ed25519 signatures below it.
  *
- * A note has its text, an empty line, and a line for each signature. The text ends with a line feed. The line of a
- * signature has an em dash, the name of the key, and the base64 of the key's id (4 bytes) followed by the signature (64
- * bytes). A signature covers the text, including its last line feed.
+ * A note has its text, an empty line, and a line for each signature. The text ends with a line feed. The line of a signature has an em
+ * dash, the name of the key, and the base64 of the key's id (4 bytes) followed by the signature (64 bytes). A signature covers the text,
+ * including its last line feed.
  */
 import { joinBytes } from '../joinBytes.ts';
 import { hexOf, sha256, utf8Of } from './sha256.ts';
@@ -52,9 +52,7 @@ export function keyIdOf(name: string, publicKey: Uint8Array): string {
   return hexOf(sha256(bytes).subarray(0, ID_BYTES));
 }
 
-/**
- * Parses the text of a public key: name, id and base64, with plus signs between them. Throws a NoteError if invalid.
- */
+/** Parses the text of a public key: name, id and base64, with plus signs between them. Throws a NoteError if invalid. */
 export function parseKey(text: string): NoteKey {
   const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
   const bytes = fromBase64(encoded);
@@ -83,8 +81,8 @@ export function parseNote(note: string): SignedNote {
 }
 
 /**
- * Returns the trusted keys that signed a note: at least one of `keys`. Ignores signatures of other keys. Rejects with a
- * NoteError if no trusted key signed the note, or if a signature of a trusted key is wrong.
+ * Returns the trusted keys that signed a note: at least one of `keys`. Ignores signatures of other keys. Rejects with a NoteError if no
+ * trusted key signed the note, or if a signature of a trusted key is wrong.
  */
 export async function signersOf({ text, signatures }: SignedNote, keys: readonly NoteKey[], check: CheckSignature): Promise<NoteKey[]> {
   const signers: NoteKey[] = [];

@@ -1,6 +1,4 @@
-/**
- * Checks that all bytes read from an archive's file match the file's name (tails.ts), so readers need not trust hosts.
- */
+/** Checks that all bytes read from an archive's file match the file's name (tails.ts), so readers need not trust hosts. */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError } from './archiveError.ts';
 import type { ArchiveFiles } from './archiveReader.ts';
@@ -12,10 +10,9 @@ import { contentIn, DIGEST_BYTES, PIECE_BYTES } from './tails.ts';
 export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * Returns a function like `read` that also checks the bytes, for the reads of one answer. The function reads the pieces
- * (tails.ts) with the wanted bytes, and the tail of the file unless the cache `tails` has it. These two reads run
- * concurrently, or are one read if the pieces are near the end of the file. Rejects with an ArchiveError for wrong
- * bytes.
+ * Returns a function like `read` that also checks the bytes, for the reads of one answer. The function reads the pieces (tails.ts) with the
+ * wanted bytes, and the tail of the file unless the cache `tails` has it. These two reads run concurrently, or are one read if the pieces
+ * are near the end of the file. Rejects with an ArchiveError for wrong bytes.
  */
 export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
   /** Pending reads of tails (tails.ts), by file name. Concurrent reads of a file share the read of its tail. */
@@ -25,8 +22,8 @@ export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: 
     const begin = offset - (offset % PIECE_BYTES);
     const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
     const hasTail = offset + length > bytes;
-    // If the caller also wants bytes of the tail, does not use the cached tail, because the returned bytes must be the
-    // bytes that were checked.
+    // If the caller also wants bytes of the tail, does not use the cached tail, because the returned bytes must be the bytes that were
+    // checked.
     if (hasTail) tails.forget(file);
     const shared = hasTail ? undefined : loading.get(file);
     const isOne = shared === undefined && !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);

@@ -8,9 +8,9 @@ import type { RawSource } from './rawSource.ts';
 import { isBlank, linesOf } from './readLines.ts';
 
 /**
- * Columns that locate a record: its file, the number of the record or saved response in the file, and the position of
- * the record in a saved response. `broken` has the names of the rules that it breaks. None of these names is the name of
- * a field, because the fields are in the same row.
+ * Columns that locate a record: its file, the number of the record or saved response in the file, and the position of the record in a saved
+ * response. `broken` has the names of the rules that it breaks. None of these names is the name of a field, because the fields are in the
+ * same row.
  */
 const PLACE = { source: int, place: int, item: nullable(int), broken: text };
 
@@ -22,8 +22,8 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   const asText = Object.fromEntries(source.columns.map((c) => [c.field.column, nullable(text)]));
   const broken = rulesOf(source.columns).map(([name, rule]) => `CASE WHEN NOT ${rule} THEN ${literal(name)} END`);
   const item = source.form === 'envelope' ? 'item' : 'NULL AS item';
-  // Numbering is slow, so records are numbered only if one is invalid. A view of Parquet files may skip rows, so
-  // counting its rows would give wrong numbers. Instead, a view has a column with the row's number in its file.
+  // Numbering is slow, so records are numbered only if one is invalid. A view of Parquet files may skip rows, so counting its rows would
+  // give wrong numbers. Instead, a view has a column with the row's number in its file.
   const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
     `SELECT source, place, ${item}, concat_ws(',', ${broken}) AS broken, ${cells}
@@ -42,8 +42,7 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
       for (const name of row.broken.split(',')) faults.push(`${where}: ${faultOf(name, source, row)}`);
     }
   }
-  // The total is the number of faults of the records that were read here, plus one fault for each further invalid
-  // record.
+  // The total is the number of faults of the records that were read here, plus one fault for each further invalid record.
   report.add(faults, Math.max(bad - rows.length, 0) + faults.length);
 }
 

@@ -11,8 +11,8 @@ export const isInRange = (height: string, range: BlockRange | undefined): string
   range === undefined ? 'true' : `${height} BETWEEN ${range.from} AND ${range.to}`;
 
 /**
- * Returns SQL that is true for a height in the range and for an invalid height. Records with an invalid height are in
- * no range, but a build must read them to reject them.
+ * Returns SQL that is true for a height in the range and for an invalid height. Records with an invalid height are in no range, but a build
+ * must read them to reject them.
  */
 export const mayBeInRange = (height: string, range: BlockRange | undefined): string =>
   range === undefined ? 'true' : `${isInRange(height, range)} OR ${height} IS NULL OR ${height} NOT BETWEEN 0 AND ${MAX_INTEGER}`;

@@ -1,7 +1,7 @@
 /**
- * Reads indexes of rows (contract/rowsSchemas.ts), which pulls write and builds publish. An index names the files that
- * count, the blocks that were read, the rules that made their rows, and the last block. Without an index, an empty block
- * looks like a block that was not read.
+ * Reads indexes of rows (contract/rowsSchemas.ts), which pulls write and builds publish. An index names the files that count, the blocks
+ * that were read, the rules that made their rows, and the last block. Without an index, an empty block looks like a block that was not
+ * read.
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -23,21 +23,19 @@ export interface BlocksRead {
   /** Last block that was read, which may have no records. Undefined if no list has a last block in the range. */
   readonly tip?: LastRead | undefined;
   /**
-   * Network of the nodes from which the blocks were read. Undefined if a list does not name a network, or if the lists
-   * name different networks.
+   * Network of the nodes from which the blocks were read. Undefined if a list does not name a network, or if the lists name different
+   * networks.
    */
   readonly network?: string | undefined;
-  /**
-   * Hashes of the newest blocks. If such a block has no records, no other file of the input has its hash.
-   */
+  /** Hashes of the newest blocks. If such a block has no records, no other file of the input has its hash. */
   readonly ends?: readonly LastRead[] | undefined;
 }
 
 /**
- * Joins the indexes of all input files, limited to a range. Ignores the `tip` of a list if it is outside the
- * range. The last block in the range cannot take its place, because a list does not have the hash of this block. If two
- * lists have different hashes of a block, a reorganisation replaced this block after the pull that read fewer blocks, so
- * the other list counts. Throws an InputError for a damaged list, and if lists have different last blocks at one height.
+ * Joins the indexes of all input files, limited to a range. Ignores the `tip` of a list if it is outside the range. The last block in the
+ * range cannot take its place, because a list does not have the hash of this block. If two lists have different hashes of a block, a
+ * reorganisation replaced this block after the pull that read fewer blocks, so the other list counts. Throws an InputError for a damaged
+ * list, and if lists have different last blocks at one height.
  */
 export function readIndexes(files: readonly Named[], range: BlockRange | undefined): BlocksRead {
   const lists = files

@@ -7,14 +7,14 @@ import { validity } from './canonicalRecordSql.ts';
 import { memberNamedIn, type RawSource } from './rawSource.ts';
 
 /**
- * Returns the source with canonical columns if every cell is valid and canonical, such as a lower-case hash without prefix;
- * otherwise undefined. Exports of this program and of the indexer are canonical. Reads all rows of the view. Throws an
- * InputError if a file is broken.
+ * Returns the source with canonical columns if every cell is valid and canonical, such as a lower-case hash without prefix; otherwise
+ * undefined. Exports of this program and of the indexer are canonical. Reads all rows of the view. Throws an InputError if a file is
+ * broken.
  */
 export async function inCanonicalForm(source: RawSource, store: Store): Promise<RawSource | undefined> {
   const columns = source.columns.map((column) => (column.shape === 'text' ? { ...column, shape: 'canonical' as const } : column));
-  // Columns of free text have no rule, so the check alone would not read them. Computing the lengths of the texts reads
-  // these columns, so that damage is found now and not while rendering.
+  // Columns of free text have no rule, so the check alone would not read them. Computing the lengths of the texts reads these columns, so
+  // that damage is found now and not while rendering.
   const unruled = columns
     .filter((c) => c.shape === 'canonical' && c.field.kind === 'text')
     .map((c) => `, max(strlen(${identifier(c.field.column)}))`);

@@ -7,8 +7,8 @@ import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex, type Raw
 import type { RawSource } from './rawSource.ts';
 
 /**
- * Columns of canonical records, which are the same for every form of input. contract/fields.ts defines the fields.
- * Within a transaction, the API lists the record with the highest `ord` first.
+ * Columns of canonical records, which are the same for every form of input. contract/fields.ts defines the fields. Within a transaction,
+ * the API lists the record with the highest `ord` first.
  */
 export const RECORDS = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]), ord: 'BIGINT' } as const;
 export type Records = Table<typeof RECORDS>;
@@ -48,8 +48,8 @@ export function canonicalCell(source: Pick<RawSource, 'columns'>, name: string):
 }
 
 /**
- * Returns SQL that selects the blocks of a source: source, height, hash, records. `records` counts only rows for which
- * the SQL condition `isCounted` is true, so a block may have 0 records.
+ * Returns SQL that selects the blocks of a source: source, height, hash, records. `records` counts only rows for which the SQL condition
+ * `isCounted` is true, so a block may have 0 records.
  */
 export function blocksSelect(source: RawSource, range: BlockRange | undefined, isCounted = 'true'): string {
   const [height, hash] = [canonicalCell(source, 'block_height'), canonicalCell(source, 'block_hash')];
@@ -57,10 +57,7 @@ export function blocksSelect(source: RawSource, range: BlockRange | undefined, i
     WHERE ${isInRange(height, range)} GROUP BY ALL`;
 }
 
-/**
- * Returns SQL for the canonical records and the columns `more` of a source of the form `activity`, `envelope` or
- * `flat`.
- */
+/** Returns SQL for the canonical records and the columns `more` of a source of the form `activity`, `envelope` or `flat`. */
 export function canonicalSelect(source: RawSource, more: readonly string[] = []): string {
   const columns = new Map(source.columns.map((c) => [c.field.column, c]));
   const value = (name: string) => {

@@ -1,13 +1,13 @@
 /**
- * Returns SQL for one cell: a check that the cell follows its field's rule (contract/fields.ts), and the cell's
- * canonical value. NULL means no value.
+ * Returns SQL for one cell: a check that the cell follows its field's rule (contract/fields.ts), and the cell's canonical value. NULL means
+ * no value.
  */
 import { type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, literal } from '../duckdb/store.ts';
 
 /**
- * Format of a cell. `json` is JSON text such as `"mint"` with its quotes. `text` is plain text from CSV or Parquet.
- * `canonical` is plain text that must already be canonical. `integer` is a native integer.
+ * Format of a cell. `json` is JSON text such as `"mint"` with its quotes. `text` is plain text from CSV or Parquet. `canonical` is plain
+ * text that must already be canonical. `integer` is a native integer.
  */
 export type Shape = 'json' | 'text' | 'canonical' | 'integer';
 
@@ -70,8 +70,7 @@ export function isValid(column: RawColumn): string {
       case 'count': {
         const digits = `ltrim(replace(${text(column)}, '.', ''), '0')`;
         const fits = `(length(${digits}) < 39 OR (length(${digits}) = 39 AND ${digits} <= '${MAX_AMOUNT}'))`;
-        // Short amounts are always small enough. CASE skips the slow comparison for short amounts, but AND and OR would
-        // compute it for all.
+        // Short amounts are always small enough. CASE skips the slow comparison for short amounts, but AND and OR would compute it for all.
         return `(${matches(quoted(RULES[kind].pattern))} AND CASE WHEN strlen(${cell}) < 39 THEN true ELSE ${fits} END)`;
       }
       case 'output':
@@ -83,8 +82,8 @@ export function isValid(column: RawColumn): string {
 }
 
 /**
- * Returns the SQL expression of the canonical value: BIGINT for integers, BOOLEAN for flags, lower-case hex without
- * prefix for hashes, and text for all other kinds.
+ * Returns the SQL expression of the canonical value: BIGINT for integers, BOOLEAN for flags, lower-case hex without prefix for hashes, and
+ * text for all other kinds.
  */
 export function canonicalValue(column: RawColumn): string {
   if (column.field.kind === 'flag') return `${text(column)}::BOOLEAN`;

@@ -1,8 +1,8 @@
 /**
  * Finds the input files that are new or changed since the last build.
  *
- * If a file's size, times and inode are the same, it is treated as unchanged and not opened. Any other file is compared
- * by the SHA-256 of its content, because a fresh checkout or a restored copy gives every file new times.
+ * If a file's size, times and inode are the same, it is treated as unchanged and not opened. Any other file is compared by the SHA-256 of
+ * its content, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -15,8 +15,8 @@ import type { InputFile } from './discover.ts';
 import { readable, unreadable } from './unreadable.ts';
 
 /**
- * Columns of input files in the state. The records of a file have its `id` in the column `source`. Times are in
- * nanoseconds. `digest` is the SHA-256 of the content.
+ * Columns of input files in the state. The records of a file have its `id` in the column `source`. Times are in nanoseconds. `digest` is
+ * the SHA-256 of the content.
  */
 export const FILES = columns(
   'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
@@ -50,8 +50,8 @@ export interface Selection {
   /** Rows of all files, for the table `files` of the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
   /**
-   * Returns the first of `files` that changed since the build began. Builds read some files several times, so a change
-   * after the check of a file's records would put unchecked records into the output.
+   * Returns the first of `files` that changed since the build began. Builds read some files several times, so a change after the check of a
+   * file's records would put unchecked records into the output.
    */
   changed(files: Iterable<InputFile>): InputFile | undefined;
   /** Throws an InputError for the first new or changed file whose SHA-256 differs from its expected checksum. */
@@ -105,8 +105,8 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     }
     return rows;
   })();
-  // The build awaits this promise at its end. If the build fails earlier, this handler keeps Node from ending the
-  // process because of an unhandled rejection.
+  // The build awaits this promise at its end. If the build fails earlier, this handler keeps Node from ending the process because of an
+  // unhandled rejection.
   digests.catch(() => undefined);
   const checkDigests = async () => {
     const expected = new Map(touched.map((one) => [one.id, one.expected]));

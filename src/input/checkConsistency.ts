@@ -12,10 +12,9 @@ import type { Activity } from './makeActivity.ts';
 import type { KnownInput, Reading } from './rawSource.ts';
 
 /**
- * Columns of transactions. `first` is the index of the transaction's first record in its block, in served order.
- * `numbered` is the number of records with an event_index, and `event_bits` has a bit for each
- * of these indexes. `is_scattered` is true if records of other transactions are between the records of the transaction,
- * and `is_double` if the block has another transaction with its tx_index.
+ * Columns of transactions. `first` is the index of the transaction's first record in its block, in served order. `numbered` is the number
+ * of records with an event_index, and `event_bits` has a bit for each of these indexes. `is_scattered` is true if records of other
+ * transactions are between the records of the transaction, and `is_double` if the block has another transaction with its tx_index.
  */
 const TRANSACTIONS = {
   ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR, first BIGINT'),
@@ -52,8 +51,8 @@ export interface InputTransactions extends Pick<KeptBlocks, 'ranges'> {
 }
 
 /**
- * Finds transactions of the input that are also in unchanged blocks of the state. In layout `archive`, the state has no
- * transactions, so engine/knownTransactions.ts reads the archive's ids instead.
+ * Finds transactions of the input that are also in unchanged blocks of the state. In layout `archive`, the state has no transactions, so
+ * engine/knownTransactions.ts reads the archive's ids instead.
  */
 export async function findKnownInState(
   { transactions, ranges, affected }: InputTransactions,
@@ -74,8 +73,8 @@ export async function findKnownInState(
 }
 
 /**
- * Selects one copy of each affected block (loadInput.ts), if several files have the block. Throws an InputError when
- * files contradict each other about a block. `reader.names` must have the names of all files.
+ * Selects one copy of each affected block (loadInput.ts), if several files have the block. Throws an InputError when files contradict each
+ * other about a block. `reader.names` must have the names of all files.
  */
 export async function keepBlocks(reader: InputReader, activity: Activity): Promise<KeptBlocks> {
   const { names, holds } = reader;
@@ -97,8 +96,8 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
     await reportDifferingCopies(activity, reader, report);
     throwIfAny();
   }
-  // A mirror has no blocks without records. Such blocks are removed only after the comparison, because a copy of such a
-  // block in another file may have records.
+  // A mirror has no blocks without records. Such blocks are removed only after the comparison, because a copy of such a block in another
+  // file may have records.
   await store.run(`DELETE FROM ${held} WHERE records = 0`);
   const later = `SELECT source, block_height FROM ${held} QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`;
   const copies = several > 0 ? await store.table('copies', columns('source INTEGER, block_height BIGINT'), later) : undefined;
@@ -147,8 +146,7 @@ async function reportHashes(
   report: Report,
   store: Store,
 ): Promise<void> {
-  // Usually there is nothing to report. Then the result of this query shows that the slower queries below are not
-  // needed.
+  // Usually there is nothing to report. Then the result of this query shows that the slower queries below are not needed.
   const { heights, hashes, pairs } = await store.row(
     `SELECT count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, count(*) AS pairs
      FROM (SELECT DISTINCT block_height, block_hash FROM ${allHolds})`,
@@ -170,8 +168,8 @@ async function reportHashes(
 }
 
 /**
- * True if records name another block at the height of `tip`, the last block of the lists of blocks, or its hash at another
- * height. Then the list is older than the records, because the pull that replaced them is running or was killed.
+ * True if records name another block at the height of `tip`, the last block of the lists of blocks, or its hash at another height. Then the
+ * list is older than the records, because the pull that replaced them is running or was killed.
  */
 export async function isOutdated({ height, hash }: LastRead, allHolds: KeptBlocks['allHolds'], store: Store): Promise<boolean> {
   const isOther = `(block_height = ${height}) <> (block_hash = ${literal(hash)})`;
@@ -211,8 +209,8 @@ interface TransactionCheck {
   /** SQL condition for rows of `transactions` that may have it. */
   readonly suspects: string;
   /**
-   * SQL of the contradictions: `line` says what is wrong, and `place` has the heights of the blocks. `suspects` selects the
-   * rows of `transactions` that may have it, in a range of blocks, and `all` selects all rows and all records of the range.
+   * SQL of the contradictions: `line` says what is wrong, and `place` has the heights of the blocks. `suspects` selects the rows of
+   * `transactions` that may have it, in a range of blocks, and `all` selects all rows and all records of the range.
    */
   readonly found: (suspects: string, all: Readonly<Record<'transactions' | 'records', string>>) => string;
 }
@@ -225,9 +223,9 @@ const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
        FROM ${transactions} SEMI JOIN ${suspects} USING (block_height, tx_index) GROUP BY block_height, tx_index`,
   },
   {
-    // A transaction may be in a file twice, for example because the file was appended to itself. Records without
-    // event_index keep the order of the input, and may alternate with records of other transactions. So a transaction
-    // counts as duplicated only if its records are not consecutive and the file has each of these records at least twice.
+    // A transaction may be in a file twice, for example because the file was appended to itself. Records without event_index keep the order
+    // of the input, and may alternate with records of other transactions. So a transaction counts as duplicated only if its records are not
+    // consecutive and the file has each of these records at least twice.
     suspects: 'numbered = 0 AND is_scattered',
     found: (suspects, { records }) =>
       `SELECT [block_height] AS place, 'tx_id ' || tx_id || ' has every record ' || min(times) || ' times in block ' || block_height || '; is it in the file twice?' AS line
@@ -252,8 +250,8 @@ const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
 ];
 
 /**
- * Throws an InputError that lists contradictions about transactions. `elsewhere` has the transactions that are also in
- * an unchanged block of the last build.
+ * Throws an InputError that lists contradictions about transactions. `elsewhere` has the transactions that are also in an unchanged block
+ * of the last build.
  */
 export async function checkTransactions(
   { names, reading }: InputReader,

@@ -1,7 +1,6 @@
 /**
- * Computes the SHA-256 of input files, and reads the expected values. An expected value is in a `.sha256` file beside
- * the input, or its first digits are in the name of a published file of rows. DuckDB does not check the checksums of
- * the Parquet format itself.
+ * Computes the SHA-256 of input files, and reads the expected values. An expected value is in a `.sha256` file beside the input, or its
+ * first digits are in the name of a published file of rows. DuckDB does not check the checksums of the Parquet format itself.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
@@ -21,8 +20,8 @@ export async function sha256Of(path: string): Promise<string> {
 export const NAMED_BY_CONTENT = /^(?:[0-9]+-[0-9]+|runes)-([0-9a-f]{16})(?:\.runes)?\.parquet$/;
 
 /**
- * Returns the first digits of a file's expected SHA-256, or all digits if the file has a checksum file. Undefined
- * without an expected value. Throws an InputError for an invalid checksum file.
+ * Returns the first digits of a file's expected SHA-256, or all digits if the file has a checksum file. Undefined without an expected
+ * value. Throws an InputError for an invalid checksum file.
  */
 export function expectedDigits(file: InputFile): string | undefined {
   const path = `${file.path}${CHECKSUM_ENDING}`;

@@ -1,6 +1,6 @@
 /**
- * Unpacks .gz and .zst files into the scratch folder, and checks that they are complete, because DuckDB does not notice
- * a cut-off file. The copy is also faster to read: many threads can read it, but only one can read a compressed stream.
+ * Unpacks .gz and .zst files into the scratch folder, and checks that they are complete, because DuckDB does not notice a cut-off file. The
+ * copy is also faster to read: many threads can read it, but only one can read a compressed stream.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -31,9 +31,8 @@ export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', 
 }
 
 /**
- * Unpacks all members of a gzip file. Node treats a zero byte after a member as padding, and ignores the rest of the
- * file. So a damaged byte could lose all later members without an error. To prevent this, the function checks that all
- * ignored bytes are zero.
+ * Unpacks all members of a gzip file. Node treats a zero byte after a member as padding, and ignores the rest of the file. So a damaged
+ * byte could lose all later members without an error. To prevent this, the function checks that all ignored bytes are zero.
  */
 async function gunzip(path: string, to: Writable): Promise<void> {
   const unpack = createGunzip();

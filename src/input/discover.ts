@@ -19,9 +19,9 @@ export interface InputFile {
 }
 
 /**
- * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder, a file or a glob. Searches
- * folders recursively, and ignores hidden files, Markdown files and checksums in them. Skips files in the build's `own`
- * folders. Throws an InputError for an input that does not exist or has no files.
+ * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder, a file or a glob. Searches folders
+ * recursively, and ignores hidden files, Markdown files and checksums in them. Skips files in the build's `own` folders. Throws an
+ * InputError for an input that does not exist or has no files.
  */
 export async function discover(inputs: readonly string[], own: readonly string[] = [], cwd = process.cwd()): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
@@ -81,8 +81,8 @@ export const hasDataFiles = (folder: string): boolean =>
 const MOST_PATHS = 100;
 
 /**
- * Lists the files that match a pattern, which is relative to `cwd`. Follows links. With `once`, visits each folder once, so
- * that circular links cause no endless loop.
+ * Lists the files that match a pattern, which is relative to `cwd`. Follows links. With `once`, visits each folder once, so that circular
+ * links cause no endless loop.
  */
 function match(pattern: string, cwd: string, once: boolean): string[] {
   const visits = new Map<string, number>();
@@ -112,8 +112,8 @@ function match(pattern: string, cwd: string, once: boolean): string[] {
 }
 
 /**
- * Lists a folder. Leaves out files of rows that the index in the folder does not name, which are garbage of a killed pull.
- * Throws an InputError if a file that it names is missing.
+ * Lists a folder. Leaves out files of rows that the index in the folder does not name, which are garbage of a killed pull. Throws an
+ * InputError if a file that it names is missing.
  */
 function entriesOf(folder: string): Dirent[] {
   for (let before: string | undefined; ; ) {
@@ -134,8 +134,8 @@ function entriesOf(folder: string): Dirent[] {
 }
 
 /**
- * Returns the names of the files of rows that the indexes in a folder name, undefined without an index. Throws an
- * InputError for a damaged index, and for the folder of an older version.
+ * Returns the names of the files of rows that the indexes in a folder name, undefined without an index. Throws an InputError for a damaged
+ * index, and for the folder of an older version.
  */
 function namedIn(folder: string, entries: readonly Pick<Dirent, 'name'>[]): ReadonlySet<string> | undefined {
   const paths = entries.filter(({ name }) => isIndexName(name)).map(({ name }) => join(folder, name));
@@ -147,8 +147,8 @@ function namedIn(folder: string, entries: readonly Pick<Dirent, 'name'>[]): Read
 }
 
 /**
- * Throws an InputError for a name with a backslash or with bytes that are not UTF-8. Node.js and glob patterns would
- * change such a name, and the new name may belong to another file.
+ * Throws an InputError for a name with a backslash or with bytes that are not UTF-8. Node.js and glob patterns would change such a name,
+ * and the new name may belong to another file.
  */
 function checkNames(folder: string, entries: readonly Dirent[]): void {
   const odd = entries.find(({ name }) => !name.startsWith('.') && (name.includes('\ufffd') || (sep === '/' && name.includes('\\'))));

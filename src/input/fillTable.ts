@@ -8,8 +8,8 @@ export const sourceNumber = (members: readonly Member[]): string =>
   `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], file_index::BIGINT + 1)`;
 
 /**
- * Creates `table` with the rows of all members, in the order of the members. Its columns are `source` and the SQL
- * expressions `columns`. `scan` returns the SQL table function that reads files.
+ * Creates `table` with the rows of all members, in the order of the members. Its columns are `source` and the SQL expressions `columns`.
+ * `scan` returns the SQL table function that reads files.
  */
 export async function fillTable(
   table: string,

@@ -34,8 +34,8 @@ export class Report {
   }
 
   /**
-   * Adds the findings of a query, one per row: their text is in the column `line`. Sorts them by the column `place`, a list
-   * of numbers. `shown` is the SQL of the line to show, for what takes long to compute.
+   * Adds the findings of a query, one per row: their text is in the column `line`. Sorts them by the column `place`, a list of numbers.
+   * `shown` is the SQL of the line to show, for what takes long to compute.
    */
   async addFound(found: string, store: Store, shown = 'line'): Promise<void> {
     const order = 'ORDER BY place, length(line), line';

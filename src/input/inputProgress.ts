@@ -1,6 +1,6 @@
 /**
- * Progress of reading the input, measured in bytes of the uncompressed files. The checks and the sorting that follow
- * show no percentage, because the time they take is not known in advance.
+ * Progress of reading the input, measured in bytes of the uncompressed files. The checks and the sorting that follow show no percentage,
+ * because the time they take is not known in advance.
  */
 import type { Measure } from '../cli/progress.ts';
 

@@ -1,7 +1,6 @@
 /**
- * Reads the files that a build needs, in three steps: 1. new and changed files, whose records are checked; 2. unchanged
- * ledgers with a rune that was changed or added in the runes table; 3. unchanged files that share a block with a file
- * from steps 1 and 2.
+ * Reads the files that a build needs, in three steps: 1. new and changed files, whose records are checked; 2. unchanged ledgers with a rune
+ * that was changed or added in the runes table; 3. unchanged files that share a block with a file from steps 1 and 2.
  */
 import { basename } from 'node:path';
 import { isIndexName } from '../contract/rowsSchemas.ts';
@@ -22,15 +21,12 @@ import { isLedger, type Recognised, recognise } from './recognise.ts';
 import type { Runes } from './runesTable.ts';
 
 /**
- * Columns of the table with the blocks of each input file. `records` is the number of the block's records in the file.
- * It is 0 if the runes of all rows of the block are unknown.
+ * Columns of the table with the blocks of each input file. `records` is the number of the block's records in the file. It is 0 if the runes
+ * of all rows of the block are unknown.
  */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 
-/**
- * Columns of the table that counts the ledger rows with an unknown rune, by file, block and rune. Builds omit these
- * rows.
- */
+/** Columns of the table that counts the ledger rows with an unknown rune, by file, block and rune. Builds omit these rows. */
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
@@ -157,9 +153,8 @@ export class InputReader {
   }
 
   /**
-   * Joins all runes tables if one was read or removed. Takes the runes of unchanged tables from the state if possible. Then
-   * reads unchanged ledgers again if a change of the runes changes their records. Throws an InputError if there is a ledger
-   * but no runes table.
+   * Joins all runes tables if one was read or removed. Takes the runes of unchanged tables from the state if possible. Then reads unchanged
+   * ledgers again if a change of the runes changes their records. Throws an InputError if there is a ledger but no runes table.
    */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;

@@ -46,8 +46,8 @@ export interface RunesTables {
 /**
  * Joins all runes tables into one. Throws an InputError when two rows of a rune contradict each other.
  *
- * If a row lacks a value, the function takes the value from another row of the same rune. For a rune that is both in an
- * unchanged and in another table, it therefore needs the rows of all tables.
+ * If a row lacks a value, the function takes the value from another row of the same rune. For a rune that is both in an unchanged and in
+ * another table, it therefore needs the rows of all tables.
  */
 export async function joinRunes(
   { read: tables, kept: unchanged, readKept, names }: RunesTables,
@@ -84,9 +84,8 @@ export async function joinRunes(
 const NO_SYMBOL = '¤';
 
 /**
- * Returns SQL that selects the rows of a runes table, without the columns that the table lacks. A term is `''` if the
- * rune does not have it, and NULL if it is unknown. Rows without a premine come from tables that had only the required
- * columns, so their terms are unknown.
+ * Returns SQL that selects the rows of a runes table, without the columns that the table lacks. A term is `''` if the rune does not have
+ * it, and NULL if it is unknown. Rows without a premine come from tables that had only the required columns, so their terms are unknown.
  */
 function runesSelect(source: RawSource): string {
   const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
@@ -99,8 +98,7 @@ function runesSelect(source: RawSource): string {
   );
   const known = `SELECT source, ${cells.join(', ')} FROM ${source.relation}`;
   if (!columns.has('tx_id')) return known;
-  // For rune 1:0, bitcoin-indexer has no tx_id, and `turbo` is false. By ord's rules, the rune is turbo, so `turbo` is
-  // set.
+  // For rune 1:0, bitcoin-indexer has no tx_id, and `turbo` is false. By ord's rules, the rune is turbo, so `turbo` is set.
   const turbo = columns.has('turbo') ? `, turbo OR coalesce(tx_id IN ('', '${NO_TRANSACTION}'), false) AS turbo` : '';
   return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
 }
@@ -131,9 +129,9 @@ async function checkRunes(areShared: boolean, names: RunesTables['names'], store
 }
 
 /**
- * Returns the unchanged ledgers that must be read again, because a change of the runes changes their records. Returns
- * `all` if a rune was removed, or if its number, names or divisibility changed. Records contain no other column of a
- * rune. Otherwise returns the file numbers of ledgers with an unknown rune that is now in the runes table.
+ * Returns the unchanged ledgers that must be read again, because a change of the runes changes their records. Returns `all` if a rune was
+ * removed, or if its number, names or divisibility changed. Records contain no other column of a rune. Otherwise returns the file numbers
+ * of ledgers with an unknown rune that is now in the runes table.
  */
 export async function ledgersToReadAgain(
   { read, isKept }: JoinedRunes,
@@ -149,9 +147,9 @@ export async function ledgersToReadAgain(
 }
 
 /**
- * Returns SQL that counts the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records.
- * Builds omit these rows, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows for etchings
- * whose name was already taken and for the rune `0:0`.
+ * Returns SQL that counts the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records. Builds omit these
+ * rows, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows for etchings whose name was already taken and for
+ * the rune `0:0`.
  */
 export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange | undefined): string {
   const height = canonicalCell(ledger, 'block_height');
@@ -160,8 +158,8 @@ export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange
 }
 
 /**
- * Throws an InputError when the runes of all ledger rows are unknown, because then ledgers and runes are from different
- * databases. `ledgers` has the names of all ledgers by file number, even of ledgers that were not read.
+ * Throws an InputError when the runes of all ledger rows are unknown, because then ledgers and runes are from different databases.
+ * `ledgers` has the names of all ledgers by file number, even of ledgers that were not read.
  */
 export async function checkRunesAreKnown(
   ledgers: ReadonlyMap<number, string>,
@@ -185,9 +183,9 @@ export async function checkRunesAreKnown(
 }
 
 /**
- * SQL that creates the macro `shift_decimals`, which converts an amount from smallest units to a decimal number with
- * `decimals` decimals: `shift_decimals('18300', 2)` is `183.00`. The macro works on text, because no number type of
- * DuckDB can represent 2^128 - 1 with 38 decimals.
+ * SQL that creates the macro `shift_decimals`, which converts an amount from smallest units to a decimal number with `decimals` decimals:
+ * `shift_decimals('18300', 2)` is `183.00`. The macro works on text, because no number type of DuckDB can represent 2^128 - 1 with 38
+ * decimals.
  */
 export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units, decimals) AS
   CASE WHEN decimals = 0 THEN units
@@ -212,8 +210,7 @@ export function ledgerSelect(
   ]);
   const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
   const eventIndex = value('event_index');
-  // Selects only these columns of the runes table, because both tables have other columns of the same name, such as
-  // tx_id.
+  // Selects only these columns of the runes table, because both tables have other columns of the same name, such as tx_id.
   const names = `(SELECT id, number, name, spaced_name, divisibility FROM ${runes})`;
   return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN ${names} r ON r.id = rune_id`);
 }

@@ -1,10 +1,10 @@
 /**
- * Loads the input into the store: finds the input files, selects and reads the changed ones, checks every record, converts
- * records to canonical form, and compares them with each other and with unchanged blocks. Writes only to the scratch
- * folder, and throws an InputError for invalid input.
+ * Loads the input into the store: finds the input files, selects and reads the changed ones, checks every record, converts records to
+ * canonical form, and compares them with each other and with unchanged blocks. Writes only to the scratch folder, and throws an InputError
+ * for invalid input.
  *
- * Unchanged files are not read again, unless they share a block with a changed file. The shared block must be compared
- * with its copies in all other files.
+ * Unchanged files are not read again, unless they share a block with a changed file. The shared block must be compared with its copies in
+ * all other files.
  */
 import { basename, dirname } from 'node:path';
 import { type FolderIndex, isIndexName, namesOf } from '../contract/rowsSchemas.ts';
@@ -48,22 +48,18 @@ export interface Loaded
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Index of the folder of rows, and the folder, if the input is exactly the files of one index. */
   readonly folder: { readonly path: string; readonly index: FolderIndex } | undefined;
-  /**
-   * Reads the records and spent outputs of blocks that are not `affected`. `runes` has all runes. Call it after the state
-   * was updated.
-   */
+  /** Reads the records and spent outputs of blocks that are not `affected`. `runes` has all runes. Call it after the state was updated. */
   readUnchanged(blocks: TableWith<'block_height'>, runes: Runes): Promise<Pick<Activity, 'records' | 'spent'>>;
   /**
-   * Returns the name of a Parquet file that changed after its check. Rendering reads these files again, and would
-   * render records that were not checked.
+   * Returns the name of a Parquet file that changed after its check. Rendering reads these files again, and would render records that were
+   * not checked.
    */
   changedFile(): string | undefined;
 }
 
 /**
- * Reads the input that changed since the last build (`reading.known`). In a full build, reads all input. `own` has the
- * paths of the build's own folders, which are never input. `findKnown` returns transactions of this input that are also
- * in an unchanged block.
+ * Reads the input that changed since the last build (`reading.known`). In a full build, reads all input. `own` has the paths of the build's
+ * own folders, which are never input. `findKnown` returns transactions of this input that are also in an unchanged block.
  */
 export async function loadInput(
   inputs: readonly string[],

@@ -53,8 +53,8 @@ export async function makeActivity(reader: InputReader, affected: TableWith<'blo
 }
 
 /**
- * Reads the files of blocks that no file of this build changes, and returns the records of these blocks, each from one
- * file. `runes` has all runes. Call it after the state has the blocks of this build.
+ * Reads the files of blocks that no file of this build changes, and returns the records of these blocks, each from one file. `runes` has
+ * all runes. Call it after the state has the blocks of this build.
  */
 export async function readUnchanged(
   reader: InputReader,
@@ -79,8 +79,8 @@ interface Joinable {
 }
 
 /**
- * Joins the records of sources. Lists the files of each of `blocks`. The records may also be of other blocks. Set
- * `areRendered` if they are rendered.
+ * Joins the records of sources. Lists the files of each of `blocks`. The records may also be of other blocks. Set `areRendered` if they are
+ * rendered.
  */
 async function joinSources(
   files: Joinable,
@@ -107,8 +107,8 @@ async function joinSources(
 }
 
 /**
- * Selects the ledger rows of the blocks in `held`. There are none to publish if any input file with records is not a
- * ledger, because the published rows would lack the blocks of this file.
+ * Selects the ledger rows of the blocks in `held`. There are none to publish if any input file with records is not a ledger, because the
+ * published rows would lack the blocks of this file.
  */
 async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<Activity['rows']> {
   const { names, sources, reading } = reader;
@@ -133,8 +133,8 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
 }
 
 /**
- * Returns the spent outputs of blocks, of each block from one file. Scans Parquet files in place. In wrong data, a block
- * may spend an output twice.
+ * Returns the spent outputs of blocks, of each block from one file. Scans Parquet files in place. In wrong data, a block may spend an
+ * output twice.
  */
 async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_height'>, store: Store): Promise<Table<typeof SPENT>> {
   const nodes = sources.filter(({ form }) => form === 'node-ledger');
@@ -153,10 +153,9 @@ async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_
 }
 
 /**
- * Returns a relation with the source's canonical records in the range. For Parquet files, the relation is a view of them,
- * and for all other files a table. If the blocks of a large source are scattered, it is a view of files in the store's
- * folder. `holds` has the blocks of the source. With `only`, for records that are not rendered, leaves them scattered, and
- * takes only these blocks of files that are no Parquet.
+ * Returns a relation with the source's canonical records in the range. For Parquet files, the relation is a view of them, and for all other
+ * files a table. If the blocks of a large source are scattered, it is a view of files in the store's folder. `holds` has the blocks of the
+ * source. With `only`, for records that are not rendered, leaves them scattered, and takes only these blocks of files that are no Parquet.
  */
 async function canonicalRecords(
   source: RawSource,

@@ -1,7 +1,7 @@
 /**
- * A raw source is a group of input files of the same form and columns, read into one relation of the store. Its cells
- * are not checked yet. JSON and CSV are loaded into a table, so that they are parsed only once. For Parquet files, the
- * relation is a view, which reads the files in place.
+ * A raw source is a group of input files of the same form and columns, read into one relation of the store. Its cells are not checked yet.
+ * JSON and CSV are loaded into a table, so that they are parsed only once. For Parquet files, the relation is a view, which reads the files
+ * in place.
  */
 import type { Store } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';

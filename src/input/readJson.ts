@@ -19,29 +19,24 @@ const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   required: true,
 }));
 
-/**
- * DuckDB types of a record's keys. Values are read as JSON text, so that invalid values can be checked and reported.
- */
+/** DuckDB types of a record's keys. Values are read as JSON text, so that invalid values can be checked and reported. */
 const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/[.].*/, ''))].map(([key, fields]) => {
   const inside = fields.flatMap(({ path }) => path.split('.').slice(1)).map((name) => `${identifier(name)} JSON`);
   return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
 });
 
 /**
- * Smallest and largest value of DuckDB's option `maximum_object_size` that a build sets. DuckDB rejects a record or a
- * response that is longer than the value of the option.
+ * Smallest and largest value of DuckDB's option `maximum_object_size` that a build sets. DuckDB rejects a record or a response that is
+ * longer than the value of the option.
  */
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 
-/**
- * Reads JSON files of one layout into a table. Throws an InputError for a cut-off array or a response without results.
- */
+/** Reads JSON files of one layout into a table. Throws an InputError for a cut-off array or a response without results. */
 export async function readJson({ form, format }: Recognised, members: readonly Member[], reading: Reading): Promise<RawSource> {
   const { store } = reading;
   const isEnvelope = form === 'envelope';
-  // DuckDB allocates twice the maximum object size per thread. A record is small, but a saved response may be as large
-  // as its file.
+  // DuckDB allocates twice the maximum object size per thread. A record is small, but a saved response may be as large as its file.
   const largest = isEnvelope ? members.reduce((most, { bytes }) => Math.max(most, bytes), 0) + 1 : 0;
   const objectBytes = Math.min(Math.max(largest, SMALLEST_OBJECT_BYTES), LARGEST_OBJECT_BYTES);
   const types = isEnvelope
@@ -104,9 +99,7 @@ async function checkPages(pages: string, members: readonly Member[], store: Stor
 /** Bytes at the end of a JSON array of which one must be no white space. */
 const END_BYTES = 1024 * 1024;
 
-/**
- * Throws an InputError for an array without its closing bracket, because DuckDB accepts a file that ends at a comma.
- */
+/** Throws an InputError for an array without its closing bracket, because DuckDB accepts a file that ends at a comma. */
 async function checkEnd({ file, path, bytes }: Member): Promise<void> {
   const end = await text(createReadStream(path, { start: Math.max(bytes - END_BYTES, 0) }));
   if (end.trimEnd().endsWith(']')) return;

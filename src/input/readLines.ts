@@ -2,8 +2,7 @@
 import { createReadStream } from 'node:fs';
 
 /**
- * Maximum length of a line in bytes. Longer lines are cut, because DuckDB rejects such long records
- * (LARGEST_OBJECT_BYTES in readJson.ts).
+ * Maximum length of a line in bytes. Longer lines are cut, because DuckDB rejects such long records (LARGEST_OBJECT_BYTES in readJson.ts).
  */
 export const LONGEST_LINE = 128 * 1024 * 1024;
 

@@ -10,9 +10,8 @@ import { readTable } from './readTable.ts';
 import type { Recognised } from './recognise.ts';
 
 /**
- * Reads the files of one group of `groupAlike`. From a Parquet table with integer heights, reads only the rows in
- * `range` and the rows with an invalid height. From other files, reads all rows. Throws an InputError when a file has
- * broken syntax or an unsuitable column type.
+ * Reads the files of one group of `groupAlike`. From a Parquet table with integer heights, reads only the rows in `range` and the rows with
+ * an invalid height. From other files, reads all rows. Throws an InputError when a file has broken syntax or an unsuitable column type.
  */
 export async function readSource(files: readonly Recognised[], reading: Reading): Promise<RawSource> {
   const [first] = files;
@@ -35,9 +34,8 @@ export async function readSource(files: readonly Recognised[], reading: Reading)
 const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Finds a syntax error in a JSON file, because the line number in DuckDB's message may be too high by one. Returns the
- * line and the reason, such as `line 3: Unterminated string ...`. Returns undefined if no error is found, or if the file is
- * large and not NDJSON.
+ * Finds a syntax error in a JSON file, because the line number in DuckDB's message may be too high by one. Returns the line and the reason,
+ * such as `line 3: Unterminated string ...`. Returns undefined if no error is found, or if the file is large and not NDJSON.
  */
 async function whereBroken({ path, bytes, format }: Recognised): Promise<string | undefined> {
   if (format !== 'newline_delimited') return bytes > WHOLE_FILE_BYTES ? undefined : reason(await readFile(path));
@@ -54,8 +52,7 @@ async function whereBroken({ path, bytes, format }: Recognised): Promise<string 
 function reason(bytes: Buffer): string | undefined {
   if (!isUtf8(bytes)) return 'not UTF-8';
   try {
-    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode the surrogate. The pattern
-    // finds this escape.
+    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode the surrogate. The pattern finds this escape.
     const text = JSON.stringify(JSON.parse(bytes.toString('utf8')));
     return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) ? 'an unpaired surrogate (\\ud800 to \\udfff)' : undefined;
   } catch (error) {

@@ -18,8 +18,8 @@ interface Wanted {
 }
 
 /**
- * Reads CSV into a table, or creates a view of Parquet. Throws an InputError for values of an unsuitable type, and for a
- * header that DuckDB reads in another way than `recognise`.
+ * Reads CSV into a table, or creates a view of Parquet. Throws an InputError for values of an unsuitable type, and for a header that DuckDB
+ * reads in another way than `recognise`.
  */
 export async function readTable(
   { file, form, format, columns, lineEnd }: Recognised,
@@ -57,8 +57,8 @@ export async function readTable(
 }
 
 /**
- * Removes the first row of each CSV file, which must be its header. Without this check, records could be lost where
- * DuckDB reads a header in another way than `recognise`.
+ * Removes the first row of each CSV file, which must be its header. Without this check, records could be lost where DuckDB reads a header
+ * in another way than `recognise`.
  */
 async function takeHeaders(relation: string, wanted: readonly Wanted[], members: readonly Member[], { store }: Reading): Promise<void> {
   const isFirst = `rowid IN (SELECT min(rowid) FROM ${relation} GROUP BY source)`;
@@ -98,9 +98,9 @@ async function viewParquet(
     if (file !== undefined)
       throw new InputError(`${file}: column ${field.column} has the type ${shorten(type)}, but its values must be ${types.words}`);
   }
-  // If the statistics of a row group show that all of its heights are outside the range, DuckDB skips the group.
-  // Otherwise it reads the heights first, and the other columns only if a height is in the range. A runes table is
-  // read in full, because blocks in the range may use runes that were etched below the range.
+  // If the statistics of a row group show that all of its heights are outside the range, DuckDB skips the group. Otherwise it reads the
+  // heights first, and the other columns only if a height is in the range. A runes table is read in full, because blocks in the range may
+  // use runes that were etched below the range.
   const hasHeights =
     form !== 'runes' && wanted.some(({ field, type }) => field.column === 'block_height' && shapeOf(field, type) === 'integer');
   const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);

@@ -1,6 +1,6 @@
 /**
- * Detects the form of an input file from its content: the first bytes, the keys of the first JSON object, or the
- * columns of a table. File names do not matter.
+ * Detects the form of an input file from its content: the first bytes, the keys of the first JSON object, or the columns of a table. File
+ * names do not matter.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,8 +29,8 @@ type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 export type Form = 'activity' | 'envelope' | 'no-records' | TableForm;
 
 /**
- * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If the input has only these forms,
- * the runes table has the runes of all records, because builds omit ledger rows of unknown runes.
+ * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If the input has only these forms, the runes table has
+ * the runes of all records, because builds omit ledger rows of unknown runes.
  */
 export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'no-records'];
 
@@ -143,8 +143,8 @@ function recogniseJson(member: Member, head: string): Recognised {
 }
 
 /**
- * Returns the top-level keys of the first object in a JSON text. The text may be cut off, because it is only the
- * beginning of a file. Takes linear time.
+ * Returns the top-level keys of the first object in a JSON text. The text may be cut off, because it is only the beginning of a file. Takes
+ * linear time.
  */
 function topLevelKeys(text: string): string[] {
   const keys: string[] = [];
@@ -178,15 +178,14 @@ function jsonLayout(head: string): 'newline_delimited' | 'array' | 'unstructured
 }
 
 /**
- * A cell of the first line of a CSV file, with what follows it. As in DuckDB, a quotation mark begins a quoted cell only
- * at the beginning of the cell.
+ * A cell of the first line of a CSV file, with what follows it. As in DuckDB, a quotation mark begins a quoted cell only at the beginning
+ * of the cell.
  */
 const HEADER_CELL = /("(?:[^"]|"")*"|[^",\r\n][^,\r\n]*|)(,|\r\n|\n|\r|$)/y;
 
 /**
- * Reads the columns and the line end of a CSV file from its first line. DuckDB gets only this line end, and reads the
- * first line as a row, which readTable.ts compares with these columns: if DuckDB guessed the line end, a line break in
- * a name could make it skip all rows.
+ * Reads the columns and the line end of a CSV file from its first line. DuckDB gets only this line end, and reads the first line as a row,
+ * which readTable.ts compares with these columns: if DuckDB guessed the line end, a line break in a name could make it skip all rows.
  */
 function recogniseCsv(member: Member, head: string, isWhole: boolean): Recognised {
   const { file } = member;
@@ -213,8 +212,8 @@ function recogniseCsv(member: Member, head: string, isWhole: boolean): Recognise
 const LINE_ENDS: Readonly<Record<string, LineEnd>> = { '\r\n': '\\r\\n', '\r': '\\r' };
 
 /**
- * Throws an InputError for two columns with the same name. DuckDB does not distinguish names by case, and renames the
- * second column. Columns without a name are ignored, so a table may have several.
+ * Throws an InputError for two columns with the same name. DuckDB does not distinguish names by case, and renames the second column.
+ * Columns without a name are ignored, so a table may have several.
  */
 function checkNames(file: InputFile, names: readonly string[]): void {
   const seen = new Set<string>();
@@ -256,8 +255,8 @@ async function columnsInParquet(path: string, store: Store): Promise<TableColumn
 }
 
 /**
- * Forms of tables, the columns that each form requires, and the columns that it may have. A table has the first of
- * these forms for which it has all required columns.
+ * Forms of tables, the columns that each form requires, and the columns that it may have. A table has the first of these forms for which it
+ * has all required columns.
  */
 const FORMS: readonly [TableForm, string, readonly Field[], (readonly Field[])?][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS, [EVENT_INDEX]],

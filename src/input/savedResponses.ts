@@ -1,11 +1,11 @@
 /**
  * Assembles lists from saved responses. The pages of a list may be in several files, in any order, and may overlap.
  *
- * A response does not say to which list its page belongs. So the list is inferred from the group of all pages with the
- * same block hash and the same total (the number of records in the list):
+ * A response does not say to which list its page belongs. So the list is inferred from the group of all pages with the same block hash and
+ * the same total (the number of records in the list):
  * - If a page of the group has records of several transactions, the whole group belongs to the block's list.
- * - If each page has records of a single transaction, the group belongs to lists of transactions, provided that these
- *   lists are complete, or that the group has only one transaction. Otherwise the group belongs to the block's list.
+ * - If each page has records of a single transaction, the group belongs to lists of transactions, provided that these lists are complete,
+ *   or that the group has only one transaction. Otherwise the group belongs to the block's list.
  *
  * A list with fewer records than its total is rejected.
  */
@@ -63,8 +63,8 @@ const EQUAL: Check = [
 ];
 
 /**
- * SQL of a notice about lists whose records all have the same operation. A response does not say whether it was filtered
- * by operation, so other records may be missing.
+ * SQL of a notice about lists whose records all have the same operation. A response does not say whether it was filtered by operation, so
+ * other records may be missing.
  */
 const FILTERED = `SELECT 'the saved responses of ' || name || ' (' || file || ')'
     || CASE WHEN lists > 1 THEN ' and of ' || lists - 1 || ' more list(s)' ELSE '' END
@@ -73,8 +73,8 @@ const FILTERED = `SELECT 'the saved responses of ' || name || ' (' || file || ')
     FROM saved_lists GROUP BY block_hash, list HAVING count(DISTINCT operation) = 1) JOIN saved_files USING (source) ORDER BY height, list LIMIT 1`;
 
 /**
- * Returns the records of affected blocks, and notices about repeated or possibly missing records. Throws an InputError
- * for incomplete or contradictory lists.
+ * Returns the records of affected blocks, and notices about repeated or possibly missing records. Throws an InputError for incomplete or
+ * contradictory lists.
  */
 export async function assembleSavedResponses(
   sources: readonly RawSource[],
@@ -90,8 +90,7 @@ export async function assembleSavedResponses(
   await store.run(`CREATE OR REPLACE TEMP VIEW saved_files AS SELECT source, name AS file FROM ${await namesTable(names, store)}`);
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
-  // Skips blocks that are not affected. Some of their pages may be in files that were not read, so their lists would
-  // look incomplete.
+  // Skips blocks that are not affected. Some of their pages may be in files that were not read, so their lists would look incomplete.
   await store.run(
     `CREATE OR REPLACE TEMP TABLE saved AS SELECT * FROM (${all}) WHERE block_height IN (SELECT block_height FROM ${affected})`,
   );

@@ -1,6 +1,6 @@
 /**
- * Divides a source whose blocks are scattered into files by ranges of blocks. Rendering reads one range of blocks after
- * the other, and would otherwise read all rows of such a source each time.
+ * Divides a source whose blocks are scattered into files by ranges of blocks. Rendering reads one range of blocks after the other, and
+ * would otherwise read all rows of such a source each time.
  */
 import { join } from 'node:path';
 import { type BlockRange, blockRanges } from '../duckdb/blockRanges.ts';
@@ -21,8 +21,8 @@ const MOST_RANGES = 3;
 const RECORD_BYTES = 1024;
 
 /**
- * Returns the ranges of blocks by which rows must be divided, or undefined if the rows are few, or if the blocks are not
- * scattered. `blocks` is SQL of the number of records of each block. `heights` is SQL of the rows' column `block_height`.
+ * Returns the ranges of blocks by which rows must be divided, or undefined if the rows are few, or if the blocks are not scattered.
+ * `blocks` is SQL of the number of records of each block. `heights` is SQL of the rows' column `block_height`.
  */
 export async function scatteredRanges(
   blocks: string,

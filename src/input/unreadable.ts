@@ -1,6 +1,5 @@
 /**
- * Errors for files that cannot be read: an InputError, or a BuildError if the disk fails, or if the machine lacks memory
- * or file handles.
+ * Errors for files that cannot be read: an InputError, or a BuildError if the disk fails, or if the machine lacks memory or file handles.
  */
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
 

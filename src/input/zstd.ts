@@ -1,7 +1,6 @@
 /**
- * Unpacks zstd in bounded memory, and checks the lengths and checksums that fzstd ignores. fzstd returns output only
- * after it has unpacked all of its input, and a few kB may unpack to gigabytes. So this module passes one block at a
- * time to fzstd.
+ * Unpacks zstd in bounded memory, and checks the lengths and checksums that fzstd ignores. fzstd returns output only after it has unpacked
+ * all of its input, and a few kB may unpack to gigabytes. So this module passes one block at a time to fzstd.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { Decompress } from 'fzstd';
@@ -54,9 +53,9 @@ function* unpackFrame(magic: Buffer, input: ByteReader, hash: XXHash<bigint>): G
 }
 
 /**
- * Reads a frame's header (RFC 8878, section 3.1.1.1). `content` is the size of the unpacked content in bytes; undefined
- * if the header does not have the size. `bytes` is the header for fzstd. Its checksum flag is cleared, because fzstd
- * does not get the checksum and would wait for it.
+ * Reads a frame's header (RFC 8878, section 3.1.1.1). `content` is the size of the unpacked content in bytes; undefined if the header does
+ * not have the size. `bytes` is the header for fzstd. Its checksum flag is cleared, because fzstd does not get the checksum and would wait
+ * for it.
  */
 function readHeader(input: ByteReader) {
   const descriptor = input.take(1);

@@ -62,8 +62,8 @@ export async function writeActivity(plans: readonly LevelPlan[], form: ActivityF
 }
 
 /**
- * Returns the SQL expression of the text that identifies a list. `text` is a text of LISTED (activity.ts) that has the
- * names of columns in place of the rune id and the address.
+ * Returns the SQL expression of the text that identifies a list. `text` is a text of LISTED (activity.ts) that has the names of columns in
+ * place of the rune id and the address.
  */
 function textOf(text: string): string {
   const columns = ['rune_id', 'address'];
@@ -130,8 +130,8 @@ const keyedEach = (listed: string): string =>
   `SELECT ${SORTED} FROM (${withKey(`unnest([${OF_RUNE}] || CASE WHEN address IS NULL THEN [] ELSE [${OF_ADDRESS}, ${OF_BOTH}] END)`, listed)})`;
 
 /**
- * The same for many records, which have few runes and addresses: computes the digests of these only once, which takes half
- * the time. Takes longer for few records, because DuckDB plans three queries.
+ * The same for many records, which have few runes and addresses: computes the digests of these only once, which takes half the time. Takes
+ * longer for few records, because DuckDB plans three queries.
  */
 function keyedOnce(listed: string): string {
   const hasAddress = 'FROM listed WHERE address IS NOT NULL';

@@ -1,11 +1,11 @@
 /**
- * Lists of activity by rune, by address, and by a rune and an address (format/pagedList.ts). An entry of a list is a pointer to
- * a record in the pages of segments, newest record first. Levels (format/levels.ts) continue each other, the newest first.
+ * Lists of activity by rune, by address, and by a rune and an address (format/pagedList.ts). An entry of a list is a pointer to a record in
+ * the pages of segments, newest record first. Levels (format/levels.ts) continue each other, the newest first.
  *
- * A pointer is a text of three numbers, `position.length.index`: the position and the length of a page in bytes, and the
- * index of the record in the page. A pointer to the page of the pointer before it has only the index. A position is the number of bytes of pages between the beginning of the level's first
- * block and the page, by ascending height. So pointers do not change when segments or other levels change, and a reader
- * needs no directory of a segment.
+ * A pointer is a text of three numbers, `position.length.index`: the position and the length of a page in bytes, and the index of the
+ * record in the page. A pointer to the page of the pointer before it has only the index. A position is the number of bytes of pages between
+ * the beginning of the level's first block and the page, by ascending height. So pointers do not change when segments or other levels
+ * change, and a reader needs no directory of a segment.
  *
  * To read a window, a reader usually needs three rounds of requests: directories, heads with pages, pages of segments.
  */
@@ -25,8 +25,8 @@ import { isNamed } from './etchings.ts';
 import { lookUpName } from './names.ts';
 
 /**
- * Texts that identify the lists of each kind. The key of a list is the beginning of the SHA-256 of its text: hashes need
- * less room than addresses, because they are shorter, and because sorted hashes begin with the same digits.
+ * Texts that identify the lists of each kind. The key of a list is the beginning of the SHA-256 of its text: hashes need less room than
+ * addresses, because they are shorter, and because sorted hashes begin with the same digits.
  */
 export const LISTED = {
   rune: (id: string) => `r:${id}`,
@@ -126,8 +126,8 @@ export async function answerActivity({ rune, address }: FurtherRequest, window: 
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
     const list = await findList(archive, textOf(subject), offset);
-    // In wrong data, several runes have the same name. Only the records show the name of their rune. So for a window past
-    // the end, reads the last record to compare the name.
+    // In wrong data, several runes have the same name. Only the records show the name of their rune. So for a window past the end, reads
+    // the last record to compare the name.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;
@@ -143,8 +143,8 @@ function textOf({ rune, address }: Subject): string {
 }
 
 /**
- * Reads the records `from` to `to - 1` of a list. `to` must not exceed the list's total. Rejects with an ArchiveError for
- * a record of another subject.
+ * Reads the records `from` to `to - 1` of a list. `to` must not exceed the list's total. Rejects with an ArchiveError for a record of
+ * another subject.
  */
 async function recordsIn(list: PagedList<Pointer>, from: number, to: number, subject: Subject, archive: Archive): Promise<string[]> {
   if (from >= to) return [];
@@ -165,8 +165,8 @@ interface Parsed {
 function isOf({ rune, address }: Subject, record: string): boolean {
   const found = JSON.parse(record) as Parsed;
   if (rune !== undefined && found.rune.id !== rune) return false;
-  // A host may decode each byte of a page as one character (pages/fileAccess.ts). The address in the record is then
-  // decoded in the same way.
+  // A host may decode each byte of a page as one character (pages/fileAccess.ts). The address in the record is then decoded in the same
+  // way.
   return address === undefined || found.address === address || found.address === byteByByte(address);
 }
 

@@ -1,7 +1,6 @@
 /**
- * Names of all runes, for clients that load all names. The names have an eighth of the bytes of the etchings. A level
- * (format/levels.ts) has a document (format/documents.ts) for each rune that was etched in its blocks. Names never
- * change, so old levels do not change either.
+ * Names of all runes, for clients that load all names. The names have an eighth of the bytes of the etchings. A level (format/levels.ts)
+ * has a document (format/documents.ts) for each rune that was etched in its blocks. Names never change, so old levels do not change either.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -19,9 +18,9 @@ type Stored = readonly [id: string, number: number, spacedName: string, divisibi
 const withoutSpacers = (spacedName: string): string => spacedName.replaceAll('•', '');
 
 /**
- * Reads the files of all names, some megabytes. Returns a function that yields all runes, oldest first, some thousand
- * at a time. All files are read before the function is returned, because a new build may remove them. Both functions
- * reject with an ArchiveError for a damaged file.
+ * Reads the files of all names, some megabytes. Returns a function that yields all runes, oldest first, some thousand at a time. All files
+ * are read before the function is returned, because a new build may remove them. Both functions reject with an ArchiveError for a damaged
+ * file.
  */
 export async function openRuneNames(archive: Archive): Promise<() => AsyncGenerator<readonly RuneName[], void, undefined>> {
   const files = archive.root.lists?.etchings?.runes?.flatMap((level) => level.files);

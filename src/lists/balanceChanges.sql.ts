@@ -1,6 +1,6 @@
 /**
- * SQL that adds amounts in smallest units. A HUGEINT has too few digits for 39-digit amounts, and adding BIGNUMs takes
- * more than twice as long. So a sum has two parts, `upper` and `lower`: the sum is `upper` times 10^18 plus `lower`.
+ * SQL that adds amounts in smallest units. A HUGEINT has too few digits for 39-digit amounts, and adding BIGNUMs takes more than twice as
+ * long. So a sum has two parts, `upper` and `lower`: the sum is `upper` times 10^18 plus `lower`.
  */
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { decimalsOf, LOWER_DIGITS } from '../engine/state/countBlocks.ts';
@@ -9,8 +9,8 @@ import { decimalsOf, LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 export const MOST_DIGITS = 39;
 
 /**
- * Returns the SQL expression that converts an amount to smallest units, in decimal digits. Cuts off decimals beyond the
- * rune's divisibility, and returns 0 for an amount with too many digits. Only wrong data has such amounts.
+ * Returns the SQL expression that converts an amount to smallest units, in decimal digits. Cuts off decimals beyond the rune's
+ * divisibility, and returns 0 for an amount with too many digits. Only wrong data has such amounts.
  */
 export function unitsOf(amount: string, divisibility: string): string {
   const whole = `ltrim(split_part(${amount}, '.', 1), '0')`;
@@ -21,8 +21,8 @@ export function unitsOf(amount: string, divisibility: string): string {
 }
 
 /**
- * Returns SQL that sums `units` (texts of decimal digits) times `sign` (1 or -1). Column `lower` sums the last 18
- * digits, `upper` the digits before them.
+ * Returns SQL that sums `units` (texts of decimal digits) times `sign` (1 or -1). Column `lower` sums the last 18 digits, `upper` the
+ * digits before them.
  */
 export const sumsOf = (units: string, sign: string): string =>
   `coalesce(sum(${sign} * right(${units}, ${LOWER_DIGITS})::BIGINT), 0)::HUGEINT AS lower,
@@ -51,9 +51,8 @@ export interface Changes {
 }
 
 /**
- * Returns SQL that selects the changes of balances in the blocks from `first` to `last`: id of the rune, address, `units`
- * as decimal digits, and `sign` (1 or -1). Ignores records of a rune in blocks below its etching, which only wrong data
- * has.
+ * Returns SQL that selects the changes of balances in the blocks from `first` to `last`: id of the rune, address, `units` as decimal
+ * digits, and `sign` (1 or -1). Ignores records of a rune in blocks below its etching, which only wrong data has.
  */
 export const changesIn = (first: number, last: number, { records, runes }: Changes): string =>
   `SELECT r.id, l.address, ${unitsOf('l.amount', 'r.divisibility')} AS units, (CASE l.operation WHEN 'receive' THEN 1 ELSE -1 END)::INTEGER AS sign
@@ -61,8 +60,7 @@ export const changesIn = (first: number, last: number, { records, runes }: Chang
    WHERE l.block_height BETWEEN ${first} AND ${last} AND l.address IS NOT NULL AND l.operation IN ('receive', 'send', 'burn')`;
 
 /**
- * Returns SQL that adds up changes (`changesIn`) by `group`: its columns, `upper` and `lower`. Each group has a row, even
- * if the sum is 0.
+ * Returns SQL that adds up changes (`changesIn`) by `group`: its columns, `upper` and `lower`. Each group has a row, even if the sum is 0.
  */
 export const summedChanges = (changes: string, group: string): string =>
   `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', 'sign')} FROM (${changes}) GROUP BY ${group})`;

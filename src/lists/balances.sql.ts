@@ -1,6 +1,6 @@
 /**
- * Writes the balances of addresses and the holders of runes (balances.ts). Both are made from tables of pairs. Such a
- * table has a row for each address and rune with a balance in a level.
+ * Writes the balances of addresses and the holders of runes (balances.ts). Both are made from tables of pairs. Such a table has a row for
+ * each address and rune with a balance in a level.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -77,22 +77,20 @@ interface KnownLevel {
 }
 
 /**
- * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. The two
- * constants below use it: BALANCE begins an entry of an address's list, and HEAD the first value of a rune's document.
+ * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. The two constants below use it:
+ * BALANCE begins an entry of an address's list, and HEAD the first value of a rune's document.
  */
 const listStart = (...columns: readonly string[]): string =>
   `left(to_json([${columns.map((column) => `to_json(${column})`).join(', ')}])::VARCHAR, -1)`;
 const BALANCE = listStart('ordinal', 'id', 'number', 'name', 'spaced_name', 'divisibility');
 const HEAD = listStart('id', 'number', 'name', 'divisibility');
 
-/**
- * SQL expression of the end of an entry: the balance after the level and, if it is not 0, the balance before the level.
- */
+/** SQL expression of the end of an entry: the balance after the level and, if it is not 0, the balance before the level. */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
 
 /**
- * Columns of tables of pairs. `key` is the key of the address in documents. `units` is the balance after the level, and
- * `before` the balance before the level.
+ * Columns of tables of pairs. `key` is the key of the address in documents. `units` is the balance after the level, and `before` the
+ * balance before the level.
  */
 const PAIRS = columns('level INTEGER, key VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR');
 
@@ -101,18 +99,18 @@ const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
 /**
- * Returns SQL that selects the newest row of each pair of an address and a rune in `rows`. The SQL joins instead of
- * aggregating, because DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
+ * Returns SQL that selects the newest row of each pair of an address and a rune in `rows`. The SQL joins instead of aggregating, because
+ * DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
  */
 const newest = (rows: string): string =>
-  // A row of a newer level hides the pair's rows of older levels. Rows of level 0, the lowest, hide no rows, so the right
-  // side does not need them. To omit them saves time, because level 0 has the most rows.
+  // A row of a newer level hides the pair's rows of older levels. Rows of level 0, the lowest, hide no rows, so the right side does not
+  // need them. To omit them saves time, because level 0 has the most rows.
   `FROM (${rows}) AS r ANTI JOIN (FROM (${rows}) WHERE level > 0) AS o ON o.key = r.key AND o.ordinal = r.ordinal AND o.level > r.level`;
 
 /**
- * Writes levels, the lowest level first. `keep` takes a level of the last build, and `write` writes a new level. After a
- * new level, all higher levels must be new, too. Both kinds of documents are written in parts, by ranges of addresses or
- * of runes, so that no statement sorts, groups or joins more than a part.
+ * Writes levels, the lowest level first. `keep` takes a level of the last build, and `write` writes a new level. After a new level, all
+ * higher levels must be new, too. Both kinds of documents are written in parts, by ranges of addresses or of runes, so that no statement
+ * sorts, groups or joins more than a part.
  */
 class BalanceRows {
   /** Kept levels by index, the lowest level first; undefined for added levels. */
@@ -157,8 +155,8 @@ class BalanceRows {
   }
 
   /**
-   * Writes a level. `isRanked` is false for the newest levels. Builds write these levels again every few blocks, so they
-   * may have marks instead of long lists of holders.
+   * Writes a level. `isRanked` is false for the newest levels. Builds write these levels again every few blocks, so they may have marks
+   * instead of long lists of holders.
    */
   async write(range: LevelRange, isRanked: boolean): Promise<KnownLevel> {
     const { read, etchings, limits, state } = this.form;
@@ -194,9 +192,9 @@ class BalanceRows {
   }
 
   /**
-   * Writes the documents of addresses or runes from the pairs that the level changes, with the complete lists of those in
-   * `long_addresses` or `long_runes`, which has `lists` rows. Such a list may be much longer than its changes in the level, so the pairs of the
-   * levels below are divided, too. `lower` selects those of each written level.
+   * Writes the documents of addresses or runes from the pairs that the level changes, with the complete lists of those in `long_addresses`
+   * or `long_runes`, which has `lists` rows. Such a list may be much longer than its changes in the level, so the pairs of the levels below
+   * are divided, too. `lower` selects those of each written level.
    */
   async #writeDocuments(
     to: LevelWriter,
@@ -228,9 +226,9 @@ class BalanceRows {
   }
 
   /**
-   * Makes the pairs that changes of some addresses make in the level, and `long_addresses`, of which it returns the number of
-   * rows. `lower` selects the pairs of each written level below. `replaced` is a level of the last build whose entries have
-   * the balances before this level.
+   * Makes the pairs that changes of some addresses make in the level, and `long_addresses`, of which it returns the number of rows. `lower`
+   * selects the pairs of each written level below. `replaced` is a level of the last build whose entries have the balances before this
+   * level.
    */
   async #changePairs(changes: string, lower: readonly string[], replaced: DocumentLevel | undefined): Promise<number> {
     const level = this.#level;
@@ -254,8 +252,8 @@ class BalanceRows {
   }
 
   /**
-   * Yields the balances that the pairs in `part_changes` have before the level: from `replaced`, a level of the last build,
-   * or else from the newest of the levels below that has the pair. A new block changes few pairs that `replaced` does not have.
+   * Yields the balances that the pairs in `part_changes` have before the level: from `replaced`, a level of the last build, or else from
+   * the newest of the levels below that has the pair. A new block changes few pairs that `replaced` does not have.
    */
   async *#changedBelow(replaced: DocumentLevel | undefined): AsyncGenerator<Loaded> {
     const below = this.#levelsBelow('addresses');
@@ -286,8 +284,8 @@ class BalanceRows {
   }
 
   /**
-   * Yields the balances of addresses or runes with long lists, from the levels below: all entries of the newest complete
-   * list, and of the levels above that list. `keys` selects the keys of their documents.
+   * Yields the balances of addresses or runes with long lists, from the levels below: all entries of the newest complete list, and of the
+   * levels above that list. `keys` selects the keys of their documents.
    */
   async *#listsBelow(kind: keyof KnownLevel, keys: string): AsyncGenerator<Loaded> {
     const done = new Set<string>();
@@ -340,8 +338,8 @@ class BalanceRows {
   }
 
   /**
-   * Marks each rune that gets no complete list in this level, although it has more than a page of entries. Its list was
-   * already longer than a page in the levels below, or a level below marks the rune, too.
+   * Marks each rune that gets no complete list in this level, although it has more than a page of entries. Its list was already longer than
+   * a page in the levels below, or a level below marks the rune, too.
    */
   async #markRunes(): Promise<void> {
     const { listPage: page } = this.form.limits;
@@ -388,8 +386,8 @@ class BalanceRows {
   }
 
   /**
-   * SQL that selects the complete lists. A list's own document gets the first entry of each page. The documents of the
-   * pages get all entries.
+   * SQL that selects the complete lists. A list's own document gets the first entry of each page. The documents of the pages get all
+   * entries.
    */
   get #lists(): string {
     const { listPage: page } = this.form.limits;
@@ -401,8 +399,8 @@ class BalanceRows {
 
   /** SQL that selects the rows of the documents of addresses. */
   get #addressRows(): string {
-    // If an address has a complete list, each balance of the address that changed in the level has a document of its
-    // own (`pairKey`). These documents sort after the pages of the list.
+    // If an address has a complete list, each balance of the address that changed in the level has a document of its own (`pairKey`). These
+    // documents sort after the pages of the list.
     return `
       SELECT key AS rank, 0 AS document, ${HEAD_PLACE} AS place, '' AS also, ${documentStart('key')} AS text FROM (SELECT DISTINCT key FROM part_pairs)
       UNION ALL SELECT key, CASE WHEN l.key IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal, '',
@@ -413,8 +411,8 @@ class BalanceRows {
   }
 
   /**
-   * SQL that selects the rows of the documents of holders. The holders of a document are sorted by address, because
-   * readers sort them by balance.
+   * SQL that selects the rows of the documents of holders. The holders of a document are sorted by address, because readers sort them by
+   * balance.
    */
   get #holderRows(): string {
     const level = this.#level;
@@ -429,10 +427,7 @@ class BalanceRows {
       UNION ALL ${this.#lists}`;
   }
 
-  /**
-   * Returns the change of each rune's number of balances below zero, from before the level to after it. Omits runes
-   * without a change.
-   */
+  /** Returns the change of each rune's number of balances below zero, from before the level to after it. Omits runes without a change. */
   async belowZero(): Promise<(readonly [ordinal: number, change: number])[]> {
     const rows = await this.store.rows(
       `SELECT ordinal, below_zero FROM level_runes WHERE level = ${this.#level} AND below_zero <> 0 ORDER BY ordinal`,
@@ -446,8 +441,8 @@ class BalanceRows {
 const HEAD_PLACE = -2;
 
 /**
- * Number that is added to ordinals in the column `document`, so that the documents of single runes sort after all
- * pages. A page has its index plus 1 in this column, and an index has at most 8 digits.
+ * Number that is added to ordinals in the column `document`, so that the documents of single runes sort after all pages. A page has its
+ * index plus 1 in this column, and an index has at most 8 digits.
  */
 const MOST_PAGES = 1e8;
 

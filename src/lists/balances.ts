@@ -1,24 +1,22 @@
 /**
  * Balances of addresses and holders of runes: two kinds of documents (format/documents.ts).
  *
- * An **entry** has the balance of a rune that an address holds: after the last block of a level (format/levels.ts), and
- * before its first block. If several levels have an entry for the same address and rune, the entry of the newest level
- * counts. A reader also needs the balance before the level. From this balance, it finds the entry that the new entry
- * replaces in the list of a lower level.
+ * An **entry** has the balance of a rune that an address holds: after the last block of a level (format/levels.ts), and before its first
+ * block. If several levels have an entry for the same address and rune, the entry of the newest level counts. A reader also needs the
+ * balance before the level. From this balance, it finds the entry that the new entry replaces in the list of a lower level.
  *
- * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of
- * these records. If the document would have more than a page of entries, the level has the complete list of the address
- * instead, and a document for each of these runes.
+ * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of these records. If the
+ * document would have more than a page of entries, the level has the complete list of the address instead, and a document for each of these
+ * runes.
  *
- * **Holders**: a level has a document for each rune whose balances changed in its blocks, with an entry for each
- * address. If the document would have more than a page of entries, the level has the complete list of the rune instead.
- * But builds write the newest two levels again every few blocks. So if a rune's list was already long in the levels
- * below, the rune's document in these two levels has only a mark, `null`. Answers then give the list as it was after an
- * older block (docs/files.md).
+ * **Holders**: a level has a document for each rune whose balances changed in its blocks, with an entry for each address. If the document
+ * would have more than a page of entries, the level has the complete list of the rune instead. But builds write the newest two levels again
+ * every few blocks. So if a rune's list was already long in the levels below, the rune's document in these two levels has only a mark,
+ * `null`. Answers then give the list as it was after an older block (docs/files.md).
  *
- * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own
- * document has the length of the list and the first entry of each page. Its pages are documents of their own. A reader
- * joins the newest complete list with the entries of the levels above, at most a page of entries for each level.
+ * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own document has the
+ * length of the list and the first entry of each page. Its pages are documents of their own. A reader joins the newest complete list with
+ * the entries of the levels above, at most a page of entries for each level.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -35,8 +33,8 @@ import { lookUpName } from './names.ts';
 import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
 
 /**
- * Returns the key of the document with the balance of a single rune that an address holds. Only addresses with a
- * complete list have such documents. The keys sort after the keys of the list's pages.
+ * Returns the key of the document with the balance of a single rune that an address holds. Only addresses with a complete list have such
+ * documents. The keys sort after the keys of the list's pages.
  */
 export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
 
@@ -63,8 +61,8 @@ export function parseBalance(text: string): Balance {
 const balanceStart = (ordinal: number): string => `[${ordinal},`;
 
 /**
- * Parses the first value of an address's document, which is the length of a complete list or an entry. Returns the
- * length, or undefined for an entry. Throws for invalid text.
+ * Parses the first value of an address's document, which is the length of a complete list or an entry. Returns the length, or undefined for
+ * an entry. Throws for invalid text.
  */
 function parseTotal(text: string): number | undefined {
   const value = JSON.parse(text) as number | unknown[];
@@ -100,9 +98,7 @@ function parseHolder(text: string): Holder {
   return { other, units: BigInt(units), before: BigInt(before) };
 }
 
-/**
- * Compares addresses by their UTF-8 bytes. `<` compares UTF-16 units, which sorts characters above U+FFFF differently.
- */
+/** Compares addresses by their UTF-8 bytes. `<` compares UTF-16 units, which sorts characters above U+FFFF differently. */
 export function compareAddresses(a: string, b: string): number {
   for (let i = 0; i < a.length && i < b.length; i += 1) {
     if (a[i] === b[i]) continue;
@@ -115,9 +111,7 @@ export function compareAddresses(a: string, b: string): number {
 
 type Lists = ListTables & { readonly balances: BalanceTables };
 
-/**
- * Returns the response body; undefined for an unknown holder. Rejects with an ArchiveError for damaged files.
- */
+/** Returns the response body; undefined for an unknown holder. Rejects with an ArchiveError for damaged files. */
 export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | undefined> {
   const { lists } = archive.root;
   if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
@@ -138,8 +132,8 @@ interface ListDocument<Item extends Entry> {
 }
 
 /**
- * Finds a window of a list. The list is the newest complete list, with the entries of the levels above it applied.
- * `documents` ascend by height.
+ * Finds a window of a list. The list is the newest complete list, with the entries of the levels above it applied. `documents` ascend by
+ * height.
  */
 function windowOf<Item extends Entry>(
   window: Window,
@@ -195,9 +189,8 @@ async function holderOf(rune: string, address: string, { balances, names }: List
   for (const documents of levels.reverse()) {
     for (const values of documents) {
       if (values === undefined) continue;
-      // Only entries begin with a rune's ordinal, so the filter skips the total of a complete list. The list's document
-      // also has the first entry of each page. If the filter finds such an entry, its balance is the same as in the
-      // rune's own document.
+      // Only entries begin with a rune's ordinal, so the filter skips the total of a complete list. The list's document also has the first
+      // entry of each page. If the filter finds such an entry, its balance is the same as in the rune's own document.
       const wanted = values.filter((value) => starts.some((start) => value.startsWith(start)));
       const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
       if (balance === undefined) continue;
@@ -240,10 +233,10 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents from which the answer is made. Without a mark, these are all documents. With a mark, these are
- * the documents up to block `height`, a block below the level with the mark. The answer then gives the state after
- * block `height`. This is block `ranked` if the list was already longer than a page there, so that the answer changes
- * only about once a day. Otherwise it is the last block below the level with the mark.
+ * Returns the documents from which the answer is made. Without a mark, these are all documents. With a mark, these are the documents up to
+ * block `height`, a block below the level with the mark. The answer then gives the state after block `height`. This is block `ranked` if
+ * the list was already longer than a page there, so that the answer changes only about once a day. Otherwise it is the last block below the
+ * level with the mark.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

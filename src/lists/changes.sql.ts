@@ -1,6 +1,6 @@
 /**
- * Writes the files of changes (changes.ts), which list the runes, addresses and outputs that each of the newest blocks
- * touched. Also writes the list of these files.
+ * Writes the files of changes (changes.ts), which list the runes, addresses and outputs that each of the newest blocks touched. Also writes
+ * the list of these files.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,8 +27,8 @@ interface ChangesForm {
 }
 
 /**
- * Writes the files of changes of the newest blocks, except files that the last build wrote, and the list of all these
- * files. `state` must already have the new blocks. Returns the paths of files that are no longer needed.
+ * Writes the files of changes of the newest blocks, except files that the last build wrote, and the list of all these files. `state` must
+ * already have the new blocks. Returns the paths of files that are no longer needed.
  */
 export async function writeChanges(
   { out, sink, dialect, limits }: ChangesForm,
@@ -39,8 +39,7 @@ export async function writeChanges(
   const hasSpent = await knowsSpent(state, store);
   const points = await newestBlocks(limits.changesBlocks + 1, input.ends ?? [], state, store);
   const hasMore = exceeds(limits, 'changesBlocks', points.length);
-  // If `points` has more blocks than may have files, the lowest block gets no file. It is only `previous` of the block
-  // above.
+  // If `points` has more blocks than may have files, the lowest block gets no file. It is only `previous` of the block above.
   let previous: Point | undefined = hasMore ? points.shift() : undefined;
   const files = points.map((point) => {
     const { height, hash, content } = point;
@@ -87,9 +86,9 @@ interface NewestBlock extends Point {
 }
 
 /**
- * Returns the newest blocks whose hashes are known, ascending: blocks with records, and blocks of `ends`, which may
- * have no records. With data from a node, `ends` has the blocks at the newest heights. Ignores older blocks of `ends`,
- * because the next build may not have their hashes.
+ * Returns the newest blocks whose hashes are known, ascending: blocks with records, and blocks of `ends`, which may have no records. With
+ * data from a node, `ends` has the blocks at the newest heights. Ignores older blocks of `ends`, because the next build may not have their
+ * hashes.
  */
 async function newestBlocks(count: number, ends: readonly LastRead[], { blocks, tip }: StateTables, store: Store): Promise<NewestBlock[]> {
   const known = await store.rows(

@@ -1,7 +1,7 @@
 /**
- * Files of changes: for each of the newest blocks, the runes, addresses and outputs that the block touched. A client
- * reads the list of these files, finds the newest block in it that the client knows, and reads the files of all higher
- * blocks. So the client notices new blocks and reorganisations, and the host needs no code.
+ * Files of changes: for each of the newest blocks, the runes, addresses and outputs that the block touched. A client reads the list of
+ * these files, finds the newest block in it that the client knows, and reads the files of all higher blocks. So the client notices new
+ * blocks and reorganisations, and the host needs no code.
  */
 import { changesPath } from '../pages/filePaths.ts';
 import type { Dialect } from '../pages/mirrorOptions.ts';
@@ -43,8 +43,8 @@ export interface ListedChanges extends Point {
 }
 
 /**
- * Limits of the files of changes in a build. The list of files names these limits, so that `npm run verify` can make
- * the files again and compare them.
+ * Limits of the files of changes in a build. The list of files names these limits, so that `npm run verify` can make the files again and
+ * compare them.
  */
 export interface ChangesBounds {
   /** Maximum number of blocks with a file. */

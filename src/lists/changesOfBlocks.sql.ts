@@ -31,8 +31,7 @@ export async function* touchedBy(
   // A block may spend more outputs than it has records.
   const spends = `SELECT block_height, count(*) AS spends FROM ${read.spent} GROUP BY block_height`;
   const sizes = `SELECT block_height, records + coalesce(spends, 0) AS records FROM ${blocks} LEFT JOIN (${spends}) USING (block_height) ORDER BY block_height`;
-  // All lists of a portion are in memory at the same time, and a row has up to four entries, two of them addresses of at
-  // most 512 bytes.
+  // All lists of a portion are in memory at the same time, and a row has up to four entries, two of them addresses of at most 512 bytes.
   const most = Math.ceil(limits.listedAtOnce / 32);
   for (const portion of portionsOf(await store.rows(sizes, { block_height: int, records: int }), most)) {
     for (const [height, lists] of await listsOf(portion, limits, read, store)) {
@@ -59,15 +58,15 @@ async function listsOf(
     `'spent', "output" FROM ${spent} ${isIn}`,
   ];
   const distinct = `SELECT DISTINCT * FROM (SELECT block_height, ${entries.join(' UNION ALL SELECT block_height, ')}) WHERE entry IS NOT NULL`;
-  // DuckDB keeps lists that list() collects in memory. So if a list may be too long, the SQL first selects only
-  // `changesEntries` + 1 entries. The last of them shows that the list is cut. A row has at most two entries of a kind,
-  // so `2 * most` is the maximum length of a list.
+  // DuckDB keeps lists that list() collects in memory. So if a list may be too long, the SQL first selects only `changesEntries` + 1
+  // entries. The last of them shows that the list is cut. A row has at most two entries of a kind, so `2 * most` is the maximum length of a
+  // list.
   const place = 'row_number() OVER (PARTITION BY block_height, kind ORDER BY entry)';
   const needed = 2 * most > changesEntries ? `FROM (${distinct}) QUALIFY ${place} <= ${changesEntries + 1}` : distinct;
   const cut = `SELECT block_height, kind, list_sort(list(entry))[:${changesEntries}] AS entries, count(*) > ${changesEntries} AS is_cut
     FROM (${needed}) GROUP BY block_height, kind`;
-  // Outputs have no character that JSON must escape. Of the other lists, hardly any has one, so one check of all its
-  // entries decides whether each entry is escaped.
+  // Outputs have no character that JSON must escape. Of the other lists, hardly any has one, so one check of all its entries decides
+  // whether each entry is escaped.
   const escaped = `CASE WHEN kind IN ('runes', 'addresses') AND ${needsEscapes(`array_to_string(entries, ' ')`)}
     THEN list_transform(entries, lambda entry: json_text(entry)) ELSE entries END`;
   const rows = await store.rows(

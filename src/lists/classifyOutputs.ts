@@ -1,6 +1,6 @@
 /**
- * Tells for many outputs whether they hold runes, so that a wallet does not spend runes by mistake. Answers `none` only
- * if the mirror knows that an output holds no runes. If the mirror does not know, answers `unknown`.
+ * Tells for many outputs whether they hold runes, so that a wallet does not spend runes by mistake. Answers `none` only if the mirror knows
+ * that an output holds no runes. If the mirror does not know, answers `unknown`.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { parseOutput, type ReadTransaction } from '../pages/optionalEndpoints.ts';
@@ -23,8 +23,8 @@ export type OutputClass =
 const unknown = (reason: string): OutputClass => ({ kind: 'unknown', reason });
 
 /**
- * Classifies outputs, in the order of `asked`. Runs reads concurrently if they do not depend on each other. Rejects
- * with an ArchiveError for damaged files, and with the errors of `readTransaction`.
+ * Classifies outputs, in the order of `asked`. Runs reads concurrently if they do not depend on each other. Rejects with an ArchiveError
+ * for damaged files, and with the errors of `readTransaction`.
  */
 export async function classifyOutputs(
   asked: readonly AskedOutput[],

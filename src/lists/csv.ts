@@ -1,6 +1,6 @@
 /**
- * Renders entries of lists as CSV (RFC 4180), for the command `export` and for the explorer. The first line has the
- * names of the columns. Lines end with CR and LF. A missing value is an empty cell.
+ * Renders entries of lists as CSV (RFC 4180), for the command `export` and for the explorer. The first line has the names of the columns.
+ * Lines end with CR and LF. A missing value is an empty cell.
  */
 
 const NAMES = ['id', 'number', 'name', 'spaced_name'];
@@ -18,8 +18,8 @@ const EVENT = [
 ];
 
 /**
- * Columns by list: the path of each column's value in an entry. An output has a row for each of its runes. `newest` and
- * `active` are lists of runes.
+ * Columns by list: the path of each column's value in an entry. An output has a row for each of its runes. `newest` and `active` are lists
+ * of runes.
  */
 export const CSV_PATHS = {
   holders: ['address', 'balance'],
@@ -57,8 +57,8 @@ const valueAt = (row: object, path: string): unknown =>
 export const csvLine = (cells: readonly unknown[]): string => `${cells.map(cellOf).join(',')}\r\n`;
 
 /**
- * Spreadsheets run a cell that begins with one of these characters as a formula. No address, amount or name of a rune
- * begins with them, but a hostile mirror may send any text. An apostrophe before the text makes spreadsheets show it.
+ * Spreadsheets run a cell that begins with one of these characters as a formula. No address, amount or name of a rune begins with them, but
+ * a hostile mirror may send any text. An apostrophe before the text makes spreadsheets show it.
  */
 const FORMULA = /^[=+\-@\t\r]/;
 

@@ -1,8 +1,7 @@
 /**
- * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed. A level (format/levels.ts) has
- * the etchings that changed in its blocks, as they are after its last block. The level depends only on the blocks up to
- * its end, so an incremental build produces the same files as a full build. Ordinals (the positions of etchings) are
- * stable, because new etchings are only appended.
+ * Writes the etchings of an archive (etchings.ts): finds the etchings that a build changed. A level (format/levels.ts) has the etchings
+ * that changed in its blocks, as they are after its last block. The level depends only on the blocks up to its end, so an incremental build
+ * produces the same files as a full build. Ordinals (the positions of etchings) are stable, because new etchings are only appended.
  */
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { type Store, text } from '../duckdb/store.ts';
@@ -96,8 +95,8 @@ const sumDigits = (name: 'minted' | 'burned'): string => {
 
 /** Returns SQL that selects the facts (`parseFacts` in lists/etchings.ts) of the etchings `changed` after block `tip`. */
 function factsOf(changed: string, tip: number, { state, etchings: { hasCounts } }: EtchingForm): string {
-  // Subtracts the counts of the blocks above `tip` from the counts of all blocks. This is fast for the newest levels,
-  // because few blocks are above their ends.
+  // Subtracts the counts of the blocks above `tip` from the counts of all blocks. This is fast for the newest levels, because few blocks
+  // are above their ends.
   const isIn = `${hasCounts} AND rune_id IN (SELECT id FROM ${changed})`;
   const counts = [
     `SELECT * FROM ${state.runeCounts} WHERE ${isIn}`,
@@ -122,8 +121,8 @@ const HAS_COUNTS = 'mint + burn > 0';
 /** Returns SQL that selects `name` and `block_height` of runes whose etchings changed. A rune may have two rows. */
 function changedRunes({ before, now, changed }: KnownChange): string {
   const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
-  // Lists have only etchings up to the tip. So if the tip moves, the etchings between the old and the new tip are added
-  // to the lists, or removed from them.
+  // Lists have only etchings up to the tip. So if the tip moves, the etchings between the old and the new tip are added to the lists, or
+  // removed from them.
   return `SELECT name, block_height FROM ${changed} WHERE block_height <= CASE WHEN is_new THEN ${now.tip} ELSE ${before.tip} END
     UNION ALL SELECT name, block_height FROM ${now.runes} WHERE block_height > ${low} AND block_height <= ${high}`;
 }
@@ -132,10 +131,7 @@ function changedRunes({ before, now, changed }: KnownChange): string {
 type KnownChange = { readonly [name in keyof EtchingChange]: NonNullable<EtchingChange[name]> };
 const isKnown = (change: EtchingChange): change is KnownChange => change.before !== undefined && change.now !== undefined;
 
-/**
- * Returns the lowest height whose etchings changed; Infinity without changes, or if this build or the last build has no
- * etchings.
- */
+/** Returns the lowest height whose etchings changed; Infinity without changes, or if this build or the last build has no etchings. */
 export async function lowestChange(change: EtchingChange, store: Store): Promise<number> {
   if (!isKnown(change)) return Number.POSITIVE_INFINITY;
   const lowest = await store.number(`SELECT coalesce(min(block_height), -1) AS number FROM (${changedRunes(change)})`);
@@ -143,8 +139,8 @@ export async function lowestChange(change: EtchingChange, store: Store): Promise
 }
 
 /**
- * Returns the first `count` letters of the name of each changed etching. Ignores names that the protocol forbids.
- * Undefined if this build or the last build has no etchings.
+ * Returns the first `count` letters of the name of each changed etching. Ignores names that the protocol forbids. Undefined if this build
+ * or the last build has no etchings.
  */
 export async function changedFirstLetters(count: number, change: EtchingChange, store: Store): Promise<string[] | undefined> {
   if (!isKnown(change)) return undefined;

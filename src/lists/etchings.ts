@@ -1,10 +1,10 @@
 /**
- * Etchings, as documents (format/documents.ts). The key is the ordinal of a rune, and the only value has the facts of the
- * etching, from which answers are rendered. A level (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. So
+ * Etchings, as documents (format/documents.ts). The key is the ordinal of a rune, and the only value has the facts of the etching, from
+ * which answers are rendered. A level (format/levels.ts) has the etchings that changed in its blocks, as they are after its last block. So
  * if several levels have an etching, the document of the newest level counts.
  *
- * All values of an etching except the supply come from the runes table. All values follow the rules of ord and of the
- * recorded server (docs/api.md, "Etchings").
+ * All values of an etching except the supply come from the runes table. All values follow the rules of ord and of the recorded server
+ * (docs/api.md, "Etchings").
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -19,9 +19,7 @@ import { isMintOpen, mintWindow } from '../runes/mintTerms.ts';
 import type { RuneNames } from '../runes/name.ts';
 import { lookUpName } from './names.ts';
 
-/**
- * Returns the key of a rune's document: 8 digits. The ordinal is the rune's position in the order of etchings, from 0.
- */
+/** Returns the key of a rune's document: 8 digits. The ordinal is the rune's position in the order of etchings, from 0. */
 export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');
 
 /** Reads the etchings with ordinals `from` to `to - 1`. Rejects with an ArchiveError for a damaged file. */
@@ -128,8 +126,7 @@ function renderEtching(etching: Etching, dialect: Dialect, tip: number): string 
   const amount = (term: Term, decimals = divisibility) => (term === null ? 'null' : `"${shiftDecimals(BigInt(term), decimals)}"`);
   const terms = [
     `"amount":${amount(etching.terms_amount)}`,
-    // A cap is a number of mints. But clients of the recorded server (docs/api.md) expect it with the decimals of an
-    // amount.
+    // A cap is a number of mints. But clients of the recorded server (docs/api.md) expect it with the decimals of an amount.
     `"cap":${amount(etching.terms_cap, dialect === 'hiro' ? divisibility : 0)}`,
     `"height_start":${etching.terms_height_start ?? 'null'}`,
     `"height_end":${etching.terms_height_end ?? 'null'}`,
@@ -165,8 +162,8 @@ function supplyOf(etching: Etching, tip: number): string {
 }
 
 /**
- * The recorded server (docs/api.md) divides to 20 decimals, and then rounds the percentage to 4 decimals. Both steps
- * round halves up. Both steps are repeated here, so that answers have the same digits.
+ * The recorded server (docs/api.md) divides to 20 decimals, and then rounds the percentage to 4 decimals. Both steps round halves up. Both
+ * steps are repeated here, so that answers have the same digits.
  */
 const PLACES = 10n ** 20n;
 const SHOWN = 10n ** 14n;

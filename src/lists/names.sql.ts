@@ -12,8 +12,8 @@ import { yieldNow } from '../yieldNow.ts';
 const numberIn = (id: string, part: 1 | 2): string => `try_cast(split_part(${id}, ':', ${part}) AS BIGINT)`;
 
 /**
- * Returns the SQL condition for a rune id that fits into the table: a number of up to 3 bytes and a number of up to 4
- * bytes. `id` is an SQL expression.
+ * Returns the SQL condition for a rune id that fits into the table: a number of up to 3 bytes and a number of up to 4 bytes. `id` is an SQL
+ * expression.
  */
 export const isRuneId = (id: string): string =>
   `coalesce(regexp_full_match(${id}, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${numberIn(id, 1)} < ${2 ** 24} AND ${numberIn(id, 2)} < ${2 ** 32}, false)`;

@@ -1,7 +1,7 @@
 /**
- * Names of runes: finds a rune by its id (`840000:3`), its number, or its name in upper case without spacers, which is
- * the key of a list in documents (format/pagedList.ts). An id, a number and a name are never equal. The root has the
- * directories, so a look-up takes one round of requests.
+ * Names of runes: finds a rune by its id (`840000:3`), its number, or its name in upper case without spacers, which is the key of a list in
+ * documents (format/pagedList.ts). An id, a number and a name are never equal. The root has the directories, so a look-up takes one round
+ * of requests.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { orDamaged } from '../format/documents.ts';

@@ -132,10 +132,10 @@ function textsOf(page: number): string {
 }
 
 /**
- * Creates `level_removed`, with the level and the page that each removed output is in. Finds them only for addresses that
- * have a list with pages in a lower level, or of which this level removes more outputs than a page has. Documents group
- * the removed outputs of these addresses by page. Outputs that were never made, which only wrong data has, get no level
- * and page. The lowest level removes no outputs, because no level is below it.
+ * Creates `level_removed`, with the level and the page that each removed output is in. Finds them only for addresses that have a list with
+ * pages in a lower level, or of which this level removes more outputs than a page has. Documents group the removed outputs of these
+ * addresses by page. Outputs that were never made, which only wrong data has, get no level and page. The lowest level removes no outputs,
+ * because no level is below it.
  */
 async function placeRemoved(range: LevelRange, spent: LevelOutputs['spent'], form: AddressForm, store: Store): Promise<void> {
   const lower = form.ranges.filter(({ last }) => last < range.first);
@@ -165,8 +165,8 @@ async function placeRemoved(range: LevelRange, spent: LevelOutputs['spent'], for
 }
 
 /**
- * Finds outputs in the levels of the last build that are below `range`, and inserts them with their heights into
- * `removed_heights`. `sql` selects the outputs, sorted by outpoint.
+ * Finds outputs in the levels of the last build that are below `range`, and inserts them with their heights into `removed_heights`. `sql`
+ * selects the outputs, sorted by outpoint.
  */
 async function findHeights(sql: string, range: LevelRange, { old, known, scratch }: AddressForm, store: Store): Promise<void> {
   if (old === undefined) return;

@@ -1,7 +1,7 @@
 /**
- * Finds a window of a list that consists of a complete list and changed entries in the levels above
- * (lists/balances.ts). The first entry of each page is known, and shows which page a change affects. So the new length
- * of each page is known before any page is read, and only the pages of the window are read.
+ * Finds a window of a list that consists of a complete list and changed entries in the levels above (lists/balances.ts). The first entry of
+ * each page is known, and shows which page a change affects. So the new length of each page is known before any page is read, and only the
+ * pages of the window are read.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import { countBefore } from '../format/binarySearch.ts';
@@ -11,8 +11,8 @@ import type { Window } from '../pages/parseQuery.ts';
 /** An entry of a list. Balances are in smallest units. */
 export interface Entry {
   /**
-   * Identifies the entry within its list. In the list of an address: the ordinal of the rune (its position in the order
-   * of etchings, etchings.ts). In the list of a rune: the address.
+   * Identifies the entry within its list. In the list of an address: the ordinal of the rune (its position in the order of etchings,
+   * etchings.ts). In the list of a rune: the address.
    */
   readonly other: string | number;
   /** Balance after the last block of the level. */
@@ -42,9 +42,8 @@ interface ChangedPage<Item> {
 }
 
 /**
- * Finds a window. `levels` has the entries of each level above the complete list, ascending by height. `pageSize` is
- * the number of entries in a page. `compare` orders entries with equal balances. Rejects with an ArchiveError for a
- * damaged list.
+ * Finds a window. `levels` has the entries of each level above the complete list, ascending by height. `pageSize` is the number of entries
+ * in a page. `compare` orders entries with equal balances. Rejects with an ArchiveError for a damaged list.
  */
 export async function findWindow<Item extends Entry>(
   { offset, limit }: Window,
@@ -91,8 +90,8 @@ export async function findWindow<Item extends Entry>(
 }
 
 /**
- * Combines the entries that several levels have for the same address and rune. Returns only entries whose balance after
- * the newest level differs from the balance before the oldest level (`before`).
+ * Combines the entries that several levels have for the same address and rune. Returns only entries whose balance after the newest level
+ * differs from the balance before the oldest level (`before`).
  */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();

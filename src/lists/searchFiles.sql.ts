@@ -14,10 +14,7 @@ import { FIRST_LETTERS, type NamedRune, searchFiles } from './searchFiles.ts';
 
 const NAMED = columns('part BIGINT, id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, symbol VARCHAR');
 
-/**
- * Writes the files whose runes may have changed. Returns the paths of files in the output `root` that are no longer
- * needed.
- */
+/** Writes the files whose runes may have changed. Returns the paths of files in the output `root` that are no longer needed. */
 export async function writeSearchFiles(
   root: string,
   change: EtchingChange,
@@ -41,9 +38,8 @@ export async function writeSearchFiles(
 }
 
 /**
- * Yields the runes of a mirror in groups with the same first letters. Yields only the groups of `letters`, or all
- * groups if `letters` is undefined. Only one group is in memory, because a mirror of all history has a quarter of a
- * million runes.
+ * Yields the runes of a mirror in groups with the same first letters. Yields only the groups of `letters`, or all groups if `letters` is
+ * undefined. Only one group is in memory, because a mirror of all history has a quarter of a million runes.
  */
 async function* groupsOf(
   etchings: Etchings | undefined,

@@ -1,8 +1,7 @@
 /**
- * Search files, with which clients find runes by the first letters of their names. `runes/v1/search/do.json` has the
- * runes whose names begin with DO, oldest first. If these are too many for one file, some third letters get files of
- * their own, such as `runes/v1/search/do/g.json` for DOG. The field `more` lists these letters, and `do.json` keeps
- * only the oldest of their runes.
+ * Search files, with which clients find runes by the first letters of their names. `runes/v1/search/do.json` has the runes whose names
+ * begin with DO, oldest first. If these are too many for one file, some third letters get files of their own, such as
+ * `runes/v1/search/do/g.json` for DOG. The field `more` lists these letters, and `do.json` keeps only the oldest of their runes.
  *
  * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
  */
@@ -38,8 +37,8 @@ const ID = /^[0-9]{1,15}:[0-9]{1,15}$/;
 const NO_SYMBOL = '¤';
 
 /**
- * Returns the letters of a typed name in upper case, without spacers and spaces. Returns undefined if the text has
- * other characters or too many letters.
+ * Returns the letters of a typed name in upper case, without spacers and spaces. Returns undefined if the text has other characters or too
+ * many letters.
  */
 export function lettersOf(text: string): string | undefined {
   const letters = text.replace(/[•.·\s]/g, '').toUpperCase();
@@ -70,9 +69,8 @@ function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
 }
 
 /**
- * Yields the file of `letters`, and then the files of longer letters. `rows` has all runes whose names begin with
- * `letters`, oldest first. As long as the file is too large, the next letter whose runes have the most bytes gets a
- * file of its own.
+ * Yields the file of `letters`, and then the files of longer letters. `rows` has all runes whose names begin with `letters`, oldest first.
+ * As long as the file is too large, the next letter whose runes have the most bytes gets a file of its own.
  */
 function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: string, text: string]> {
   const next = groupBy(rows, ({ name }) => name.charAt(letters.length));
@@ -124,9 +122,8 @@ export function readSearchFile(text: string): SearchFile | undefined {
 }
 
 /**
- * Finds runes whose names begin with `letters`, oldest first: all such runes if they fit into a file, otherwise the
- * oldest of them. `read` resolves to undefined if the file does not exist. Reads the file of the first two letters, and
- * then files of longer letters, one by one.
+ * Finds runes whose names begin with `letters`, oldest first: all such runes if they fit into a file, otherwise the oldest of them. `read`
+ * resolves to undefined if the file does not exist. Reads the file of the first two letters, and then files of longer letters, one by one.
  */
 export async function findRunes(letters: string, read: (path: string) => Promise<SearchFile | undefined>): Promise<FoundRune[]> {
   let known = letters.slice(0, FIRST_LETTERS);

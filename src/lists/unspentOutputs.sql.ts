@@ -1,6 +1,6 @@
 /**
- * Writes unspent outputs (lists/unspentOutputs.ts) from `receive` records and from lists of spent outputs, which only
- * input from a node has.
+ * Writes unspent outputs (lists/unspentOutputs.ts) from `receive` records and from lists of spent outputs, which only input from a node
+ * has.
  */
 import { isWithin } from '../duckdb/blockRanges.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
@@ -79,8 +79,8 @@ const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json
   || ',"' || ${digitsOf('upper', 'lower')} || '"]'`;
 
 /**
- * Creates two tables from some outputs of a level, which `part` selects. `part_made`: outputs that the level makes and
- * does not spend, with their places and runes as JSON. `part_spent`: outputs of lower levels that the level spends.
+ * Creates two tables from some outputs of a level, which `part` selects. `part_made`: outputs that the level makes and does not spend, with
+ * their places and runes as JSON. `part_spent`: outputs of lower levels that the level spends.
  */
 export async function selectOutputs(part: string, { blocks, runes }: Pick<StateTables, 'blocks' | 'runes'>, store: Store): Promise<void> {
   const [made, spent] = ['(FROM level_outputs WHERE NOT is_spent)', '(FROM level_outputs WHERE is_spent)'];

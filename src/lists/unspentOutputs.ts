@@ -1,26 +1,25 @@
 /**
  * Unspent outputs with runes: three kinds of documents (format/documents.ts).
  *
- * **By outpoint**, `txid:vout`. The first value is a JSON list with the location of the output: block height, block
- * hash, tx index, timestamp, and address or null. Each other value is a JSON list with a rune: id, number, name, spaced
- * name, divisibility, and balance in smallest units as text. If a block of a level spends an output of a lower level,
- * the output's document in the higher level has only the value `"spent"`.
+ * **By outpoint**, `txid:vout`. The first value is a JSON list with the location of the output: block height, block hash, tx index,
+ * timestamp, and address or null. Each other value is a JSON list with a rune: id, number, name, spaced name, divisibility, and balance in
+ * smallest units as text. If a block of a level spends an output of a lower level, the output's document in the higher level has only the
+ * value `"spent"`.
  *
- * **By address**. A level (format/levels.ts) has the outputs that its blocks made and that are unspent after its last
- * block, newest first. Each value is a JSON list: outpoint, location without address, and a list for each rune. A value
- * with only an outpoint removes this output from a lower level.
+ * **By address**. A level (format/levels.ts) has the outputs that its blocks made and that are unspent after its last block, newest first.
+ * Each value is a JSON list: outpoint, location without address, and a list for each rune. A value with only an outpoint removes this
+ * output from a lower level.
  *
- * A list of more than `page` outputs has pages, which are documents of their own (`pageKey`). A level may remove
- * outputs from pages of a lower level, or remove more than `page` outputs. Then it has a document for each page that
- * loses outputs, with the removed outpoints (`removalKey`). In both cases, the address's document begins with a head:
- * the number of outputs that the level made, and how many outputs it removes from each page of lower levels. From the
- * heads, a reader computes which pages a window needs.
+ * A list of more than `page` outputs has pages, which are documents of their own (`pageKey`). A level may remove outputs from pages of a
+ * lower level, or remove more than `page` outputs. Then it has a document for each page that loses outputs, with the removed outpoints
+ * (`removalKey`). In both cases, the address's document begins with a head: the number of outputs that the level made, and how many outputs
+ * it removes from each page of lower levels. From the heads, a reader computes which pages a window needs.
  *
- * **Starts** are for builds only. For each page of a list, they have the sort key of the page's first output
- * (outputsOfAddress.sql.ts). From these keys, a build finds the page of a spent output.
+ * **Starts** are for builds only. For each page of a list, they have the sort key of the page's first output (outputsOfAddress.sql.ts).
+ * From these keys, a build finds the page of a spent output.
  *
- * An output that the blocks of one level both make and spend is in no document of the level. The records of the
- * transaction that made the output tell which runes it held.
+ * An output that the blocks of one level both make and spend is in no document of the level. The records of the transaction that made the
+ * output tell which runes it held.
  *
  * Every answer names the highest block of the mirror, because a wallet may ask for a newer output.
  */
@@ -81,15 +80,15 @@ const outpointOf = (value: string): string => value.slice(2, value.indexOf('"', 
 export const ABOVE_HEIGHTS = 99_999_999;
 
 /**
- * Returns the key of the document with the outpoints that a level removes from one page. This is page `page` of the
- * address's list in the lower level that begins at height `first`.
+ * Returns the key of the document with the outpoints that a level removes from one page. This is page `page` of the address's list in the
+ * lower level that begins at height `first`.
  */
 export const removalKey = (key: string, first: number, page: number): string =>
   `${key} ~${String(first).padStart(8, '0')}.${String(page).padStart(8, '0')}`;
 
 /**
- * Numbers of outputs that a level removes from the lower level that begins at height `first`. `pages` alternates: index
- * of a page, number of outputs removed from this page, index of the next page, and so on.
+ * Numbers of outputs that a level removes from the lower level that begins at height `first`. `pages` alternates: index of a page, number
+ * of outputs removed from this page, index of the next page, and so on.
  */
 type Removals = readonly [first: number, ...pages: readonly number[]];
 
@@ -148,17 +147,14 @@ export async function answerOutputs(
 type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOutput };
 
 /**
- * State of an output after the highest block. `none`: no output with this outpoint holds runes. `neverHeld` is false if
- * it may have held some before, because its transaction has too many records to read.
+ * State of an output after the highest block. `none`: no output with this outpoint holds runes. `neverHeld` is false if it may have held
+ * some before, because its transaction has too many records to read.
  */
 export type OutputState = KnownOutput | { readonly kind: 'none'; readonly neverHeld: boolean };
 
 const NEVER_READ: OutputState = { kind: 'none', neverHeld: false };
 
-/**
- * Returns the states of outputs, in the order of `outputs`. Rejects with errors of `findDocuments` and
- * `readTransaction`.
- */
+/** Returns the states of outputs, in the order of `outputs`. Rejects with errors of `findDocuments` and `readTransaction`. */
 export async function findOutputs(
   outputs: readonly string[],
   tables: OutputTables,
@@ -210,8 +206,8 @@ const parseRecord = (record: string): ParsedRecord => JSON.parse(record) as Pars
 const isReceive = ({ operation }: ParsedRecord): boolean => operation === 'receive';
 
 /**
- * Returns the state of an output without a document. Finds the state from `receives`, the `receive` records of the
- * output's transaction. Undefined if the output held no runes.
+ * Returns the state of an output without a document. Finds the state from `receives`, the `receive` records of the output's transaction.
+ * Undefined if the output held no runes.
  */
 function stateBefore(output: string, receives: readonly ParsedRecord[]): KnownOutput | undefined {
   const own = receives.filter(({ location }) => location.vout === partsOf(output)[1]);
@@ -243,8 +239,8 @@ interface LevelPage {
 }
 
 /**
- * Reads a window of an address's unspent outputs. The list consists of the lists of all levels, the newest level first,
- * without the outputs that newer levels remove. The address's own documents tell which pages the window needs.
+ * Reads a window of an address's unspent outputs. The list consists of the lists of all levels, the newest level first, without the outputs
+ * that newer levels remove. The address's own documents tell which pages the window needs.
  */
 async function outputsOf(
   address: string,

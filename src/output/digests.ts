@@ -1,8 +1,8 @@
 /**
  * Digests of the data. Mirrors with equal data have equal digests in every dialect, layout and page size.
  *
- * - The digest of a block is the SHA-256 of its records in served order (engine/render/servedOrder.ts) and contract
- *   dialect, joined by commas. A page with all records of a block has these bytes between `"results":[` and `]}`.
+ * - The digest of a block is the SHA-256 of its records in served order (engine/render/servedOrder.ts) and contract dialect, joined by
+ *   commas. A page with all records of a block has these bytes between `"results":[` and `]}`.
  * - The digest of a build is the SHA-256 of one line per block, heights ascending: height, space, digest, line feed.
  *
  * The digests of blocks are in files of a thousand heights each: `runes/v1/digests/840000.json`.

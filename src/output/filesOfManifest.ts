@@ -13,9 +13,9 @@ import { serverVersion } from '../version.ts';
 import { manifestFile } from './manifest.ts';
 
 /**
- * Returns the paths and contents of the start page and the status, which need statistics, too. `read` returns the content of
- * a file of the build by its path. Throws an Error if the file is damaged or missing. The status has no time of the
- * build, so that equal input gives equal bytes. Only its records tell when the highest block was mined.
+ * Returns the paths and contents of the start page and the status, which need statistics, too. `read` returns the content of a file of the
+ * build by its path. Throws an Error if the file is damaged or missing. The status has no time of the build, so that equal input gives
+ * equal bytes. Only its records tell when the highest block was mined.
  */
 export function filesOfStatistics(manifest: Manifest, read: (path: string) => Buffer): OwnFile[] {
   const stats = JSON.parse(read(STATS_PATH).toString()) as Stats;
@@ -34,9 +34,7 @@ export function filesOfStatistics(manifest: Manifest, read: (path: string) => Bu
   ];
 }
 
-/**
- * Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last.
- */
+/** Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last. */
 export function ownFiles(manifest: Manifest): OwnFile[] {
   return [
     ['docs/index.html', Buffer.from(apiDocsPage(manifest))],

@@ -1,6 +1,6 @@
 /**
- * Manifest of a build, `runes/v1/manifest.json`. It contains no times, so that equal input gives equal bytes. Only
- * signing adds a time, in `note`.
+ * Manifest of a build, `runes/v1/manifest.json`. It contains no times, so that equal input gives equal bytes. Only signing adds a time, in
+ * `note`.
  */
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { sourcesUpTo } from '../contract/sources.ts';

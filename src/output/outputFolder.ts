@@ -80,8 +80,7 @@ function readIfThere(path: string): Buffer | undefined {
 }
 
 /**
- * Returns the dialect of a manifest, and whether its mirror has the data of the sample. Undefined unless this program
- * made the manifest.
+ * Returns the dialect of a manifest, and whether its mirror has the data of the sample. Undefined unless this program made the manifest.
  */
 function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; readonly dialect: unknown } | undefined {
   const manifest: unknown = attempt(() => JSON.parse(bytes?.toString() ?? ''));
@@ -91,9 +90,8 @@ function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; reado
 }
 
 /**
- * Creates the output folder, locks it and marks it as unfinished. `seen` is the state of the folder when this build
- * began. Rejects with a BuildError if a step fails, if another build is using the folder, or if another build has
- * changed the folder since this build began.
+ * Creates the output folder, locks it and marks it as unfinished. `seen` is the state of the folder when this build began. Rejects with a
+ * BuildError if a step fails, if another build is using the folder, or if another build has changed the folder since this build began.
  */
 export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
   await explainFiles(async () => {
@@ -121,8 +119,7 @@ const lockOf = (root: string): DatabaseFile => ({
 });
 
 /**
- * Marks the output as finished. The caller must sync all files first, because a power cut could lose unsynced files of
- * a finished output.
+ * Marks the output as finished. The caller must sync all files first, because a power cut could lose unsynced files of a finished output.
  */
 export const finishOutput = (root: string): void => replaceDurably(join(root, MARKER), FINISHED);
 

@@ -1,6 +1,4 @@
-/**
- * Private keys of operators, and the notes that these keys sign (format/mirrorNote.ts). No message shows a private key.
- */
+/** Private keys of operators, and the notes that these keys sign (format/mirrorNote.ts). No message shows a private key. */
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,8 +72,8 @@ export function readSigningKey(path: string): SigningKey {
 }
 
 /**
- * Returns the time for a new note: `now`, or a second after the last note of the mirror if that is later. Clients refuse
- * a note that is older than the last one, and another note of the same second.
+ * Returns the time for a new note: `now`, or a second after the last note of the mirror if that is later. Clients refuse a note that is
+ * older than the last one, and another note of the same second.
  */
 export function noteTime(now: Date, last: string | undefined): string {
   const after = last === undefined ? Number.NEGATIVE_INFINITY : Date.parse(last) + 1000;
@@ -86,9 +84,7 @@ export function noteTime(now: Date, last: string | undefined): string {
 export const lastNoteTime = (out: string): string | undefined =>
   timeOfNote(attempt(() => JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString()).note));
 
-/**
- * Adds a note with the signatures of all keys to a manifest. Throws an InputError if clients could not read the note.
- */
+/** Adds a note with the signatures of all keys to a manifest. Throws an InputError if clients could not read the note. */
 export function withNote(manifest: Manifest, facts: NoteFacts, keys: readonly SigningKey[]): Manifest {
   const text = renderMirrorNote(manifest, facts);
   const lines = keys.map(({ name, id, key }) => {

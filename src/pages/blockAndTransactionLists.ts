@@ -1,6 +1,6 @@
 /**
- * Lists of the API: all records of one transaction, of one block, or of one operation within a block. Builds write the
- * files of lists, and the page map (respond.ts) finds the files for a request. Both use the paths of filePaths.ts.
+ * Lists of the API: all records of one transaction, of one block, or of one operation within a block. Builds write the files of lists, and
+ * the page map (respond.ts) finds the files for a request. Both use the paths of filePaths.ts.
  */
 
 /** The kinds of rune activity. Do not reorder them: the renderer passes the index of an operation to the writer. */

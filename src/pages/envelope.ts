@@ -1,9 +1,8 @@
 /**
  * Renders pages and splits them into records, without a JSON parser.
  *
- * A page is `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`. Every record begins with
- * `{"rune":`, and JSON escapes quotes inside strings. So `},{"rune":` occurs only between two records. Cutting there
- * keeps the bytes of every record unchanged.
+ * A page is `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`. Every record begins with `{"rune":`, and JSON
+ * escapes quotes inside strings. So `},{"rune":` occurs only between two records. Cutting there keeps the bytes of every record unchanged.
  */
 import { type BuiltSite, isSettled } from './mirrorOptions.ts';
 import type { Window } from './parseQuery.ts';
@@ -25,8 +24,8 @@ const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 export const BETWEEN = '},{"rune":';
 
 /**
- * Parses the text around the records of a page. The records are the text from `begin` to `end`. Throws a PageFormatError
- * for text that does not begin and end like a page.
+ * Parses the text around the records of a page. The records are the text from `begin` to `end`. Throws a PageFormatError for text that does
+ * not begin and end like a page.
  */
 function openEnvelope(text: string) {
   const head = HEAD.exec(text);
@@ -46,9 +45,9 @@ function isJson(text: string): boolean {
 }
 
 /**
- * Splits a page into records. Throws a PageFormatError for text that is not a complete page of this program. A running or
- * killed build leaves incomplete pages, because builds write new pages directly to their paths. An incomplete page may
- * also end with `]}`, if a value has these characters. So the function counts the records and parses the last one.
+ * Splits a page into records. Throws a PageFormatError for text that is not a complete page of this program. A running or killed build
+ * leaves incomplete pages, because builds write new pages directly to their paths. An incomplete page may also end with `]}`, if a value
+ * has these characters. So the function counts the records and parses the last one.
  */
 export function readPage(text: string): ReadPage {
   const { limit, offset, total, begin, end } = openEnvelope(text);
@@ -63,9 +62,9 @@ export function readPage(text: string): ReadPage {
 }
 
 /**
- * Cuts up to `count` records out of a page, from record `from` on. Returns their text, joined by commas, and their
- * number, which may be less than `count` at the end of the page. Faster than `readPage`, because it does not split the
- * other records. Throws a PageFormatError for text that is not a page of this program.
+ * Cuts up to `count` records out of a page, from record `from` on. Returns their text, joined by commas, and their number, which may be
+ * less than `count` at the end of the page. Faster than `readPage`, because it does not split the other records. Throws a PageFormatError
+ * for text that is not a page of this program.
  */
 export function cutRecords(text: string, from: number, count: number): { readonly text: string; readonly count: number } {
   const { begin, end } = openEnvelope(text);
@@ -84,10 +83,7 @@ export function cutRecords(text: string, from: number, count: number): { readonl
   return { text: text.slice(start, next - 1), count: found };
 }
 
-/**
- * Returns the block hash of a record, in the record's own spelling. No value can contain `"block_hash":`, because JSON
- * escapes quotes.
- */
+/** Returns the block hash of a record, in the record's own spelling. No value can contain `"block_hash":`, because JSON escapes quotes. */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
 /** Returns the tx id of the first record in a text, in the record's own spelling. Undefined without a record. */
@@ -115,8 +111,8 @@ export interface WindowAnswer {
   readonly body: string;
   readonly isSettled: boolean;
   /**
-   * Height of the last block that the list takes into account; -1 without blocks. Undefined for a list of holders that names
-   * an older block itself, and for records of a block or a transaction, which no later block changes.
+   * Height of the last block that the list takes into account; -1 without blocks. Undefined for a list of holders that names an older block
+   * itself, and for records of a block or a transaction, which no later block changes.
    */
   readonly height?: number;
   /** The body as one gzip member, if the build has it. */

@@ -1,7 +1,7 @@
 /**
- * Every kind of file of a build, and whether hosts send it. `test/pages/siteFiles.test.ts` compares this table with the
- * files that builds write, with verification, the documents, the API's description, netlify.toml, and the recipes of
- * nginx and Caddy. Content type and headers depend on the extension (serve/http/headers.ts).
+ * Every kind of file of a build, and whether hosts send it. `test/pages/siteFiles.test.ts` compares this table with the files that builds
+ * write, with verification, the documents, the API's description, netlify.toml, and the recipes of nginx and Caddy. Content type and
+ * headers depend on the extension (serve/http/headers.ts).
  */
 import { FEED_PATH, LANDING_PATH, LATEST_PATH, MANIFEST_PATH, MARKER_PATH, STATS_PATH, STATUS_PATH } from './filePaths.ts';
 
@@ -77,8 +77,7 @@ const FIXED = /* @__PURE__ */ BUILD_FILES.filter(({ pattern }) => pattern === un
 const SENT = /* @__PURE__ */ BUILD_FILES.filter(({ isSent = true }) => isSent);
 
 /**
- * True for a path at which hosts send a file of the build. Only the local server also sends files that the owner of the
- * folder has added.
+ * True for a path at which hosts send a file of the build. Only the local server also sends files that the owner of the folder has added.
  */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
@@ -86,15 +85,12 @@ export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKi
 export const isApiFile = (path: string): boolean => API_FILES.some((kind) => isOfKind(kind, path));
 
 /**
- * Returns the path of the HTML page for the folder `/` or `/docs/`. Undefined for any other path. `pathname` begins
- * with a slash, as in requests.
+ * Returns the path of the HTML page for the folder `/` or `/docs/`. Undefined for any other path. `pathname` begins with a slash, as in
+ * requests.
  */
 export const pageOfFolder = (pathname: string): string | undefined =>
   pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;
 
-/**
- * Returns the redirect from `/docs` to `docs/`, because the relative links of the page need the slash. Undefined for
- * other paths.
- */
+/** Returns the redirect from `/docs` to `docs/`, because the relative links of the page need the slash. Undefined for other paths. */
 export const redirectOf = (pathname: string): string | undefined =>
   pageOfFolder(`${pathname}/`) === undefined ? undefined : `${pathname.slice(pathname.lastIndexOf('/') + 1)}/`;

@@ -74,8 +74,8 @@ export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${heig
 export const changesPath = (height: number): string => `${CHANGES_FOLDER}/${matched(String(height), HEIGHT)}.json`;
 
 /**
- * Returns the search file of these letters, which are in upper case. CON becomes `co/n.json`, because Windows has no
- * files named `con.json`.
+ * Returns the search file of these letters, which are in upper case. CON becomes `co/n.json`, because Windows has no files named
+ * `con.json`.
  */
 export const searchPath = (letters: string): string => {
   const [first, ...rest] = [letters.slice(0, 2), ...letters.slice(2)].map((part) => matched(part, LETTERS).toLowerCase());
@@ -100,8 +100,8 @@ const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[
 export const isRowsFile = (path: string): boolean => ROWS_FILE.test(path);
 
 /**
- * Returns the path of a list without extension. `<stem>.json` is the first page, and `<stem>/` has the other pages.
- * Throws unless the id is a hash or a height.
+ * Returns the path of a list without extension. `<stem>.json` is the first page, and `<stem>/` has the other pages. Throws unless the id is
+ * a hash or a height.
  */
 export function stemOf(list: ActivityList, site: Site): string {
   if (list.kind === 'transaction') return `${TRANSACTIONS_FOLDER}/${idName(list.txId, site.dialect)}`;
@@ -112,8 +112,7 @@ export function stemOf(list: ActivityList, site: Site): string {
 const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? matched(block, HEIGHT) : idName(block, dialect));
 
 /**
- * Returns the name of a tx id or block hash in paths. Throws unless it has 64 lower-case hex digits, so that no other
- * text becomes a path.
+ * Returns the name of a tx id or block hash in paths. Throws unless it has 64 lower-case hex digits, so that no other text becomes a path.
  */
 export const idName = (id: string, dialect: Dialect): string => spellHex(matched(id, HASH), dialect);
 
@@ -138,8 +137,8 @@ export const pagePath = (stem: string, page: Window, site: Site): string =>
 const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(site);
 
 /**
- * Returns all pages of a list of `total` records, the first page first. A list that fits into its first page has no
- * other pages. Any other list has pages of every size.
+ * Returns all pages of a list of `total` records, the first page first. A list that fits into its first page has no other pages. Any other
+ * list has pages of every size.
  */
 export function pagesOf(total: number, site: Site): Window[] {
   const pages: Window[] = [{ limit: defaultLimit(site), offset: 0 }];

@@ -1,6 +1,6 @@
 /**
- * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its
- * flags, and a reader from the manifest.
+ * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its flags, and a reader from
+ * the manifest.
  */
 import type { RootName } from '../format/archiveReader.ts';
 import { isFileName } from '../format/fileName.ts';
@@ -14,8 +14,8 @@ export type Dialect = (typeof DIALECTS)[number];
 export const dialectName = (dialect: Dialect): string => (dialect === 'contract' ? '0x' : dialect);
 
 /**
- * Formats in which a build stores lists. `files` has a file for every page of every list. `archive` has each record
- * once, compressed, in few files (src/format).
+ * Formats in which a build stores lists. `files` has a file for every page of every list. `archive` has each record once, compressed, in
+ * few files (src/format).
  */
 export const LAYOUTS = ['files', 'archive'] as const;
 export type Layout = (typeof LAYOUTS)[number];
@@ -50,8 +50,8 @@ interface Lists {
 }
 
 /**
- * Number of newest blocks that a reorganisation may replace. No reorganisation has been deeper than six blocks
- * since 2013. Lower blocks are settled: CDNs cache them for long.
+ * Number of newest blocks that a reorganisation may replace. No reorganisation has been deeper than six blocks since 2013. Lower blocks are
+ * settled: CDNs cache them for long.
  */
 export const UNSETTLED_BLOCKS = 6;
 
@@ -59,9 +59,8 @@ export const UNSETTLED_BLOCKS = 6;
 export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;
 
 /**
- * Reads the options of a build from its manifest. Throws a FormatError for another format version, and an Error for
- * anything that is not a manifest of this program. Uses no schema library, because the library would make up 90 % of
- * the bundle of an edge function.
+ * Reads the options of a build from its manifest. Throws a FormatError for another format version, and an Error for anything that is not a
+ * manifest of this program. Uses no schema library, because the library would make up 90 % of the bundle of an edge function.
  */
 export function siteOf(manifest: unknown): BuiltSite {
   const fields = Object(manifest) as Readonly<Record<string, unknown>>;

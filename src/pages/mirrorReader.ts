@@ -1,6 +1,6 @@
 /**
- * Answers requests from the files of a mirror. Keeps the manifest and parts of the archive in memory. Uses no platform
- * API, so that edge functions, workers and the client share this code.
+ * Answers requests from the files of a mirror. Keeps the manifest and parts of the archive in memory. Uses no platform API, so that edge
+ * functions, workers and the client share this code.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { PartCache } from '../format/partCache.ts';
@@ -21,10 +21,9 @@ export class MirrorReader<File extends OpenFile> {
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
 
   /**
-   * `freshMs` is the time in milliseconds for which the manifest is used from memory. Give Infinity if the files of a
-   * deployment never change. With `confirmsAbsence`, the reader requests the manifest again before it reports an id as
-   * unknown in layout `files`. A new build in another dialect or layout may have this id at another path. `now` is the
-   * clock.
+   * `freshMs` is the time in milliseconds for which the manifest is used from memory. Give Infinity if the files of a deployment never
+   * change. With `confirmsAbsence`, the reader requests the manifest again before it reports an id as unknown in layout `files`. A new
+   * build in another dialect or layout may have this id at another path. `now` is the clock.
    */
   constructor(
     private readonly files: Files<File>,
@@ -35,19 +34,18 @@ export class MirrorReader<File extends OpenFile> {
   ) {}
 
   /**
-   * Answers a request. `target` is its path and query. If a required file is missing, the host may be replacing files,
-   * so the reader requests the manifest again and retries once. Rejects with a MissingFileError if the retry fails too,
-   * and with the error of `files` if files cannot be read. The manifest is always read with the `files` of the
-   * constructor, because concurrent requests share one read of it: a request that aborts its own `files` must not abort
-   * this read.
+   * Answers a request. `target` is its path and query. If a required file is missing, the host may be replacing files, so the reader
+   * requests the manifest again and retries once. Rejects with a MissingFileError if the retry fails too, and with the error of `files` if
+   * files cannot be read. The manifest is always read with the `files` of the constructor, because concurrent requests share one read of
+   * it: a request that aborts its own `files` must not abort this read.
    */
   answer(target: string, files = this.files): Promise<Answer<File>> {
     return this.#twice(files, (site, counted) => respond(target, site, counted, this.lists, this.#cache));
   }
 
   /**
-   * Runs `work` on the archive that has the lists of `part`, an optional part of the API. Resolves to a message if the
-   * mirror lacks this part. Retries and rejects like `answer`.
+   * Runs `work` on the archive that has the lists of `part`, an optional part of the API. Resolves to a message if the mirror lacks this
+   * part. Retries and rejects like `answer`.
    */
   withLists<Result>(
     part: FurtherPart,
@@ -71,8 +69,8 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Returns the text of the manifest, from memory while it is fresh. With `anew`, always reads the file. Rejects if the
-   * manifest cannot be read or belongs to another program.
+   * Returns the text of the manifest, from memory while it is fresh. With `anew`, always reads the file. Rejects if the manifest cannot be
+   * read or belongs to another program.
    */
   async manifest(anew = false): Promise<string> {
     return (await (anew ? this.#anew() : this.#current())).text;

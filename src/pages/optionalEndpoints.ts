@@ -1,7 +1,7 @@
 /**
- * Requests for the optional parts of the API: etchings, holders, balances, outputs, and activity by rune and by
- * address. The manifest names the parts of a mirror in `lists`. A request for a part that the mirror lacks gets 501,
- * even with invalid parameters, because an empty list or a 404 would wrongly mean that the chain has no such data.
+ * Requests for the optional parts of the API: etchings, holders, balances, outputs, and activity by rune and by address. The manifest names
+ * the parts of a mirror in `lists`. A request for a part that the mirror lacks gets 501, even with invalid parameters, because an empty
+ * list or a 404 would wrongly mean that the chain has no such data.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import type { BuiltSite, Dialect } from './mirrorOptions.ts';
@@ -11,10 +11,7 @@ import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './par
 const LISTS = 'layout archive or --lists';
 const ALL_BLOCKS = `${LISTS}, and all blocks since the first rune`;
 
-/**
- * Texts for messages about each part, by the part's name in the manifest: the name for people, and what a build needs
- * to have the part.
- */
+/** Texts for messages about each part, by the part's name in the manifest: the name for people, and what a build needs to have the part. */
 const PARTS = {
   etchings: ['etchings', 'a complete runes table in their input'],
   rune_activity: ['activity by rune', LISTS],
@@ -67,8 +64,8 @@ export interface TransactionRecords {
 export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
 
 /**
- * Returns the body of an answer. Undefined if the requested object does not exist. Rejects with an ArchiveError or a
- * MissingFileError for missing or damaged files.
+ * Returns the body of an answer. Undefined if the requested object does not exist. Rejects with an ArchiveError or a MissingFileError for
+ * missing or damaged files.
  */
 export type AnswerFromLists = (
   request: FurtherRequest,
@@ -78,8 +75,7 @@ export type AnswerFromLists = (
 ) => Promise<string | undefined>;
 
 /**
- * Parses the path segments below `/runes/v1`, which are still percent-encoded. Returns undefined if the path belongs to
- * no optional part.
+ * Parses the path segments below `/runes/v1`, which are still percent-encoded. Returns undefined if the path belongs to no optional part.
  */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
   const [collection, id, action, last] = raw.map(decode);
@@ -139,9 +135,7 @@ export function parseFurther(path: FurtherPath, query: string, site: BuiltSite):
   };
 }
 
-/**
- * Returns the message for a part of the API that the mirror lacks, or has in a format that this program cannot read.
- */
+/** Returns the message for a part of the API that the mirror lacks, or has in a format that this program cannot read. */
 export function absentPart(part: FurtherPart, site: Pick<BuiltSite, 'lists'>): string {
   if (site.lists[part] !== undefined) return `this program is too old for ${part} of this mirror; update it`;
   const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
@@ -161,9 +155,7 @@ export function parseAddress(text: string | undefined): { readonly value?: strin
   return { value: /^(?:BC|TB|BCRT)1[0-9A-Z]*$/.test(text) ? text.toLowerCase() : text };
 }
 
-/**
- * Parses an outpoint, `txid:vout`. Returns it in lower case, without `0x` and leading zeros; undefined for other text.
- */
+/** Parses an outpoint, `txid:vout`. Returns it in lower case, without `0x` and leading zeros; undefined for other text. */
 export function parseOutput(text: string): string | undefined {
   const [, id, index] = /^(?:0[xX])?([0-9a-fA-F]{64}):([0-9]+)$/.exec(text) ?? [];
   return id === undefined || index === undefined ? undefined : `${id.toLowerCase()}:${withoutZeros(index)}`;

@@ -6,15 +6,12 @@ export const spellHex = (hex: string, dialect: Dialect): string => (dialect === 
 
 const HEX_ID = /^(?:0x)?([0-9a-f]{64})$/;
 
-/**
- * Parses 64 hex digits in upper or lower case, with or without `0x`. Returns 64 lower-case digits; undefined for other
- * text.
- */
+/** Parses 64 hex digits in upper or lower case, with or without `0x`. Returns 64 lower-case digits; undefined for other text. */
 export const parseHexId = (text: string): string | undefined => (text.length <= 66 ? HEX_ID.exec(text.toLowerCase())?.[1] : undefined);
 
 /**
- * Parses the block id of a request: a hash (any 64 hex digits), or a height in decimal digits. Removes leading zeros of
- * a height. Replaces a height that is too large for any data by BEYOND_ANY_HEIGHT. Undefined for any other text.
+ * Parses the block id of a request: a hash (any 64 hex digits), or a height in decimal digits. Removes leading zeros of a height. Replaces
+ * a height that is too large for any data by BEYOND_ANY_HEIGHT. Undefined for any other text.
  */
 export function parseBlockId(text: string): string | undefined {
   const hash = parseHexId(text);
@@ -38,7 +35,7 @@ export const withoutZeros = (digits: string): string => digits.replace(/^0+(?=[0
 export const isHeight = (block: string): boolean => block.length < 64;
 
 /**
- * 2^53, because heights in input are at most 2^53 - 1. It replaces longer heights in paths, because most file systems
- * refuse paths with thousands of digits.
+ * 2^53, because heights in input are at most 2^53 - 1. It replaces longer heights in paths, because most file systems refuse paths with
+ * thousands of digits.
  */
 const BEYOND_ANY_HEIGHT = '9007199254740992';

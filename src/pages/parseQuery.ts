@@ -1,6 +1,6 @@
 /**
- * Decodes paths and queries of requests, and parses the window of a list. Refusal messages are identical to those of
- * Hiro's server (docs/api.md).
+ * Decodes paths and queries of requests, and parses the window of a list. Refusal messages are identical to those of Hiro's server
+ * (docs/api.md).
  */
 import { defaultLimit, maximumLimit, type Site } from './mirrorOptions.ts';
 
@@ -19,10 +19,7 @@ export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: S
   return typeof limit === 'string' ? limit : { limit, offset };
 }
 
-/**
- * Returns the number, or an error message if the parameter is invalid. A repeated parameter is invalid, as on Hiro's
- * server.
- */
+/** Returns the number, or an error message if the parameter is invalid. A repeated parameter is invalid, as on Hiro's server. */
 function parseInteger(
   name: string,
   values: readonly string[] | undefined,
@@ -39,9 +36,7 @@ function parseInteger(
   return number;
 }
 
-/**
- * Returns the values of each parameter, in the order of the query. Decodes `+` as a space, as in form-encoded queries.
- */
+/** Returns the values of each parameter, in the order of the query. Decodes `+` as a space, as in form-encoded queries. */
 export function parseQuery(query: string): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of query.split('&')) {

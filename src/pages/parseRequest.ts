@@ -1,6 +1,6 @@
 /**
- * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of Hiro's server,
- * because existing clients read them.
+ * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of Hiro's server, because existing clients
+ * read them.
  */
 import { type ActivityList, OPERATIONS } from './blockAndTransactionLists.ts';
 import type { BuiltSite } from './mirrorOptions.ts';
@@ -32,10 +32,7 @@ type Path =
   | { readonly kind: 'list'; readonly list: ActivityList }
   | FurtherPath;
 
-/**
- * Parses a request target: path and query, still percent-encoded, e.g. `/runes/v1/blocks/840000/activity?limit=60`.
- * Never throws.
- */
+/** Parses a request target: path and query, still percent-encoded, e.g. `/runes/v1/blocks/840000/activity?limit=60`. Never throws. */
 export function parseTarget(target: string, site: BuiltSite): Route {
   const path = parsePath(target);
   if (path.kind !== 'list' && path.kind !== 'further') return path;

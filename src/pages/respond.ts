@@ -1,6 +1,6 @@
 /**
- * The page map: answers a request target from the files of a build. Uses no platform API, so that each host (Node, edge
- * functions, workers) needs only a few lines to adapt it.
+ * The page map: answers a request target from the files of a build. Uses no platform API, so that each host (Node, edge functions, workers)
+ * needs only a few lines to adapt it.
  */
 import { isArchiveError } from '../format/archiveError.ts';
 import { Archive, type RootName } from '../format/archiveReader.ts';
@@ -32,8 +32,8 @@ export interface PageAnswer<File extends OpenFile> {
 }
 
 /**
- * An error: 400 for an invalid request, 404 if the rune or holder does not exist, 501 if this mirror lacks the
- * requested part of the API. With `isBare`, the host sends the short error body of Hiro's server.
+ * An error: 400 for an invalid request, 404 if the rune or holder does not exist, 501 if this mirror lacks the requested part of the API.
+ * With `isBare`, the host sends the short error body of Hiro's server.
  */
 export interface Refusal {
   readonly kind: 'refusal';
@@ -50,9 +50,9 @@ export type Answer<File extends OpenFile> =
   | { readonly kind: 'other' };
 
 /**
- * Answers a request. `target` is its path and query. `lists` answers from lists of an archive (lists/answers.ts),
- * and `cache` keeps parts of the archive between requests. Rejects with a MissingFileError when a required file is
- * missing or incomplete, and with the host's error when a file cannot be read.
+ * Answers a request. `target` is its path and query. `lists` answers from lists of an archive (lists/answers.ts), and `cache` keeps parts
+ * of the archive between requests. Rejects with a MissingFileError when a required file is missing or incomplete, and with the host's error
+ * when a file cannot be read.
  */
 export async function respond<File extends OpenFile>(
   target: string,
@@ -112,9 +112,7 @@ async function answerFurther<File extends OpenFile>(
   return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
 }
 
-/**
- * Runs `work` on the archive that has the mirror's lists. Rejects with a MissingFileError for missing or damaged files.
- */
+/** Runs `work` on the archive that has the mirror's lists. Rejects with a MissingFileError for missing or damaged files. */
 export function fromLists<File extends OpenFile, Result>(
   root: RootName,
   site: BuiltSite,
@@ -135,8 +133,8 @@ async function transactionInArchive(txId: string, site: BuiltSite, archive: Arch
 }
 
 /**
- * Reads a transaction's records from pages. `archive` has the mirror's lists. Rejects with a MissingFileError if the
- * block hash in a page differs from the hash of this block in `archive`: then page and archive are of different builds.
+ * Reads a transaction's records from pages. `archive` has the mirror's lists. Rejects with a MissingFileError if the block hash in a page
+ * differs from the hash of this block in `archive`: then page and archive are of different builds.
  */
 async function transactionInFiles<File extends OpenFile>(
   txId: string,
@@ -174,8 +172,8 @@ interface PageFacts extends Window {
 const knownFacts = new WeakMap<OpenFile, PageFacts>();
 
 /**
- * Reads window and height of a page. Rejects with a MissingFileError when the page is incomplete, because a build is
- * writing it or was killed.
+ * Reads window and height of a page. Rejects with a MissingFileError when the page is incomplete, because a build is writing it or was
+ * killed.
  */
 export async function readFacts(page: OpenFile, path: string): Promise<PageFacts> {
   const known = knownFacts.get(page);
@@ -221,12 +219,12 @@ async function answerList<File extends OpenFile>(
     const rest = await read(second);
     if (rest === undefined) throw new MissingFileError(pathOf(second));
     if (!areOfOneList(found, rest)) throw new MissingFileError(pathOf(second), 'belongs to another build than the previous page');
-    // If the list has the same total and block in two builds, the check cannot tell their pages apart. So the pages may
-    // still be from two builds, and no CDN may cache this answer for long.
+    // If the list has the same total and block in two builds, the check cannot tell their pages apart. So the pages may still be from two
+    // builds, and no CDN may cache this answer for long.
     return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
-  // The page for the window does not exist. Then either the first page has the complete list, or the total of the first
-  // page shows that the list ends before the window. Without a first page, the list does not exist.
+  // The page for the window does not exist. Then either the first page has the complete list, or the total of the first page shows that the
+  // list ends before the window. Without a first page, the list does not exist.
   const fallback = fallbackPage(site);
   const start = pathOf(first) === pathOf(fallback) ? undefined : await read(fallback);
   if (start === undefined) return windowAnswer(window, 0, '', site);
@@ -244,8 +242,8 @@ function readWhole(text: string, path: string): ReadPage {
 }
 
 /**
- * True when two pages may be of the same build: they have the same total, and their first records are in the same
- * block. A later build may correct records without a change of total and block, so pages of two builds may also pass.
+ * True when two pages may be of the same build: they have the same total, and their first records are in the same block. A later build may
+ * correct records without a change of total and block, so pages of two builds may also pass.
  */
 const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');

@@ -17,10 +17,7 @@ export async function windowOf(list: ActivityList, window: Window, site: BuiltSi
     : windowOfOperation(block, list.operation, window, site);
 }
 
-/**
- * Finds a block by its height or hash. If the block is in several files, opens the file with the page where the window
- * begins.
- */
+/** Finds a block by its height or hash. If the block is in several files, opens the file with the page where the window begins. */
 async function findBlock(id: string, window: Window, archive: Archive): Promise<ArchivedBlock | undefined> {
   const page = Math.floor(window.offset / archive.root.pageSize);
   if (isHeight(id)) return archive.block(Number(id), page);
@@ -78,8 +75,8 @@ async function windowOfTransaction(txId: string, window: Window, site: BuiltSite
   if (entry === undefined) return windowAnswer(window, 0, '', site);
   const { height, first, count } = entry;
   const from = first + Math.min(window.offset, count);
-  // Reads a record even for a window past the end. The entry has only a part of the tx id, so only a record shows that
-  // its transaction is the requested one.
+  // Reads a record even for a window past the end. The entry has only a part of the tx id, so only a record shows that its transaction is
+  // the requested one.
   const at = window.offset < count ? from : first;
   const records = Math.min(window.limit, first + count - at);
   const block = await archive.block(height, Math.floor(at / archive.root.pageSize));
@@ -96,8 +93,8 @@ async function entryAmong(entries: readonly IdEntry[], spelled: string, archive:
 }
 
 /**
- * Yields the entries of transactions in the order of the chain, each with the text of its first record. Reads each page
- * once, and keeps only one page in memory. Rejects with an ArchiveError when a file is missing or damaged.
+ * Yields the entries of transactions in the order of the chain, each with the text of its first record. Reads each page once, and keeps
+ * only one page in memory. Rejects with an ArchiveError when a file is missing or damaged.
  */
 export async function* firstRecords(
   entries: readonly IdEntry[],

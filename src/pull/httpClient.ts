@@ -1,6 +1,6 @@
 /**
- * HTTP client with a rate limit, retries, and limits on the size and the time of each answer. Follows no redirects, so
- * that a server can send a pull to no other host.
+ * HTTP client with a rate limit, retries, and limits on the size and the time of each answer. Follows no redirects, so that a server can
+ * send a pull to no other host.
  *
  * Uses undici's request() instead of fetch(), which takes four times the CPU time for a block.
  */
@@ -128,9 +128,9 @@ export class Client {
   }
 
   /**
-   * Requests a URL, and parses the body of an answer with status 200, of at most `most` bytes. Retries if `parse`
-   * throws, because the body may be damaged, and if a retry may change the status (`isPassing`). Returns any other
-   * status. Throws a BuildError if the last retry fails, and an InputError for a redirect.
+   * Requests a URL, and parses the body of an answer with status 200, of at most `most` bytes. Retries if `parse` throws, because the body
+   * may be damaged, and if a retry may change the status (`isPassing`). Returns any other status. Throws a BuildError if the last retry
+   * fails, and an InputError for a redirect.
    */
   get<T>(url: string, parse: (body: Buffer) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
     return this.persist(url, async () => {
@@ -181,9 +181,9 @@ export class Client {
   }
 
   /**
-   * Sends a request as soon as fewer are running than may be, and reads the answer, whatever its status. Throws a
-   * PassingError if the network fails, or if the answer is cut short, too large or too slow. Throws an InputError for a
-   * redirect. Throws the reason of the signal when the signal aborts.
+   * Sends a request as soon as fewer are running than may be, and reads the answer, whatever its status. Throws a PassingError if the
+   * network fails, or if the answer is cut short, too large or too slow. Throws an InputError for a redirect. Throws the reason of the
+   * signal when the signal aborts.
    */
   send(url: URL, reading: Reading): Promise<Answer> {
     return this.#atOnce.run(() => this.#send(url, reading));
@@ -192,8 +192,7 @@ export class Client {
   async #send(url: URL, { limit, sink, headers = {} }: Reading): Promise<Answer> {
     const { signal, timeoutMs, longestMs = timeoutMs * LONGEST_ANSWER } = this.options;
     signal.throwIfAborted();
-    // AbortSignal.any() would leak memory: each request would stay attached to the signal, which lives as long as the
-    // pull.
+    // AbortSignal.any() would leak memory: each request would stay attached to the signal, which lives as long as the pull.
     const request = new AbortController();
     const stop = () => {
       request.abort(signal.reason);
@@ -206,8 +205,7 @@ export class Client {
     try {
       const [origin, path] = [url.origin, url.pathname + url.search];
       const response = await this.#agent.request({ origin, path, method: 'GET', headers, signal: request.signal });
-      // The `for await` loop throws the errors of the stream. Without a listener, an error outside of the loop would
-      // end the process.
+      // The `for await` loop throws the errors of the stream. Without a listener, an error outside of the loop would end the process.
       response.body.on('error', () => undefined);
       const answer = { status: response.statusCode, headers: response.headers };
       refuseRedirect(url, answer);

@@ -23,8 +23,8 @@ export const runesOfRows = (paths: readonly string[], runes: readonly string[], 
 type CountedBlock = Omit<BlockDigest, 'digest'>;
 
 /**
- * Returns the blocks that have records in files of ledger rows. Omits rows of unknown runes. A block for which `isExpected`
- * is false gets no digest: to compute it takes the complete block in memory, and files of strangers may have blocks of any size.
+ * Returns the blocks that have records in files of ledger rows. Omits rows of unknown runes. A block for which `isExpected` is false gets
+ * no digest: to compute it takes the complete block in memory, and files of strangers may have blocks of any size.
  */
 export async function blocksOfRows(
   paths: readonly string[],

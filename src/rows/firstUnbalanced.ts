@@ -4,10 +4,10 @@ import { int, type Store, text } from '../duckdb/store.ts';
 import type { TableWith } from '../duckdb/table.ts';
 
 /**
- * Returns SQL that adds up what transactions do to runes. `rows` is SQL of rows with an operation, an address, `units`,
- * and in an etching the `premine`, NULL if it is unknown. `group` is the transaction and the rune. In a valid
- * transaction, outputs receive all units that are sent, minted or premined, except units that are in burn records without
- * an address. `unaddressed` are the units that scripts without an address receive, minus those that they send or burn.
+ * Returns SQL that adds up what transactions do to runes. `rows` is SQL of rows with an operation, an address, `units`, and in an etching
+ * the `premine`, NULL if it is unknown. `group` is the transaction and the rune. In a valid transaction, outputs receive all units that are
+ * sent, minted or premined, except units that are in burn records without an address. `unaddressed` are the units that scripts without an
+ * address receive, minus those that they send or burn.
  */
 export function movesOf(rows: string, group: string): string {
   const sum = (condition: string, units = 'units') => `sum(CASE WHEN ${condition} THEN ${units}::BIGNUM ELSE '0'::BIGNUM END)`;

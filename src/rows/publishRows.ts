@@ -1,8 +1,8 @@
 /**
- * Publishes the ledger rows of a build. If the input is a folder of rows (rowsFolder.ts), its files are linked, and its
- * index is the published one. Rows of other input are written in files of a hundred settled blocks, from the rows that
- * the build has read, and from files of the last build. Full and incremental builds give the same result: the names and
- * rows of all files depend only on the rows of the input and on its last block.
+ * Publishes the ledger rows of a build. If the input is a folder of rows (rowsFolder.ts), its files are linked, and its index is the
+ * published one. Rows of other input are written in files of a hundred settled blocks, from the rows that the build has read, and from
+ * files of the last build. Full and incremental builds give the same result: the names and rows of all files depend only on the rows of the
+ * input and on its last block.
  */
 import { join } from 'node:path';
 import { KINDS, type Kind, namesOf, type RowFile, type RowsIndex, rowsName } from '../contract/rowsSchemas.ts';
@@ -44,9 +44,9 @@ export interface PublishedRows {
 }
 
 /**
- * Writes the files of new and changed rows, the runes, and the list of all files. Publishes nothing if `loaded` has no
- * rows, or rows without a defined order. `state` must already have the new blocks. Rejects with a ChangedRowsError if
- * rows of the last build are needed, but were changed or are not there.
+ * Writes the files of new and changed rows, the runes, and the list of all files. Publishes nothing if `loaded` has no rows, or rows
+ * without a defined order. `state` must already have the new blocks. Rejects with a ChangedRowsError if rows of the last build are needed,
+ * but were changed or are not there.
  */
 export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<PublishedRows> {
   const { rows } = loaded;
@@ -127,8 +127,8 @@ async function indexOf(
   const take: Take = async (kind, files, form) => {
     const entries = await entriesOf(files, form, store);
     return entries.map((entry, i) => {
-      // The rows were written in order. So a fault can only be that two rows of a transaction have the same event index,
-      // and therefore no defined order.
+      // The rows were written in order. So a fault can only be that two rows of a transaction have the same event index, and therefore no
+      // defined order.
       if (typeof entry === 'string') throw new UnfitRowsError(`the input has two events in one place: ${entry}`);
       made.push(pathOf(entry, kind));
       target.sink.take(pathOf(entry, kind), files[i]?.path ?? '');

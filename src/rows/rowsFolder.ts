@@ -5,8 +5,8 @@
  *     840000-840099-3fa04c1b0d5e6f72.parquet         rows of a hundred settled blocks, or of one newer block
  *     840000-840099-91c2a3b4c5d6e7f8.runes.parquet   the runes that these blocks etched
  *
- * Files never change, and are named by their content. Replacing the index is the only step that counts: a pull that is
- * killed at any moment leaves the old folder or the new one, and files that the index does not name, which are garbage.
+ * Files never change, and are named by their content. Replacing the index is the only step that counts: a pull that is killed at any moment
+ * leaves the old folder or the new one, and files that the index does not name, which are garbage.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -40,8 +40,7 @@ export const lost = (what: string, folder: string): InputError =>
   new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder} and pull again.`]);
 
 /**
- * Reads the index of a folder, undefined if it has none. Throws an InputError for a damaged index, and for a folder of
- * an older version.
+ * Reads the index of a folder, undefined if it has none. Throws an InputError for a damaged index, and for a folder of an older version.
  */
 export function readIndex(folder: string): FolderIndex | undefined {
   const path = join(folder, INDEX_FILE);
@@ -58,8 +57,8 @@ export function readIndex(folder: string): FolderIndex | undefined {
 }
 
 /**
- * Replaces the index of a folder durably, unless it is the same. Then removes all files that it does not name. `temporary`
- * is a path in the same file system. Throws system errors.
+ * Replaces the index of a folder durably, unless it is the same. Then removes all files that it does not name. `temporary` is a path in the
+ * same file system. Throws system errors.
  */
 export function commitIndex(folder: string, index: FolderIndex, temporary: string): void {
   const [path, text] = [join(folder, INDEX_FILE), indexText(index)];

@@ -1,7 +1,6 @@
 /**
- * The form of Parquet files with ledger rows: their columns, types and order. Pulls write this form, builds read and
- * publish it, and pulls from other mirrors fetch it. The bytes of a file depend on DuckDB's version, but the digest of
- * its rows does not.
+ * The form of Parquet files with ledger rows: their columns, types and order. Pulls write this form, builds read and publish it, and pulls
+ * from other mirrors fetch it. The bytes of a file depend on DuckDB's version, but the digest of its rows does not.
  */
 import { createHash } from 'node:crypto';
 import { lstatSync } from 'node:fs';
@@ -24,8 +23,8 @@ export interface TableForm {
 }
 
 /**
- * Form of ledger rows. Blocks ascend; within a block, transactions and events descend, as in lists of the API. If spent
- * outputs are unknown, there is no column `spent`, in which NULL means that a transaction spends nothing.
+ * Form of ledger rows. Blocks ascend; within a block, transactions and events descend, as in lists of the API. If spent outputs are
+ * unknown, there is no column `spent`, in which NULL means that a transaction spends nothing.
  */
 export const ledgerForm = (hasSpent: boolean): TableForm => ({
   fields: hasSpent ? NODE_LEDGER_FIELDS : LEDGER_FIELDS,
@@ -47,8 +46,8 @@ export function hundredOf(height: number): { readonly first: number; readonly la
 }
 
 /**
- * Higher levels of compression take more time and make the files larger, because ids and addresses are nearly random. A
- * block has a few thousand rows, so a query for one block reads one or two row groups.
+ * Higher levels of compression take more time and make the files larger, because ids and addresses are nearly random. A block has a few
+ * thousand rows, so a query for one block reads one or two row groups.
  */
 const PARQUET = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 40960';
 

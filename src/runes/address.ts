@@ -45,8 +45,8 @@ function sumOfPrefix(prefix: string): number {
 const endOfSum = (version: number): number => (version === 0 ? 1 : 0x2bc830a3);
 
 /**
- * Returns the bech32 address of a witness program: the bytes of `script` after the first two. Written for speed,
- * because a pull needs thousands of addresses per block.
+ * Returns the bech32 address of a witness program: the bytes of `script` after the first two. Written for speed, because a pull needs
+ * thousands of addresses per block.
  */
 function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
   let sum = checksumWith(sumOfPrefix(prefix), version);

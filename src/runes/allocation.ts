@@ -1,10 +1,10 @@
 /**
  * Allocates the runes of a transaction from its inputs, premine and mint to its outputs.
  *
- * A transaction may have hundreds of thousands of edicts, and each edict may give runes to all outputs, which makes a
- * billion moves. So moves are stored in pieces, such as "this spent output gives amount A to each of these outputs". A
- * source of runes (a spent output, the premine or a mint) is an **entry**. For any number of outputs, an edict makes at
- * most three pieces, plus two for each entry that it empties.
+ * A transaction may have hundreds of thousands of edicts, and each edict may give runes to all outputs, which makes a billion moves. So
+ * moves are stored in pieces, such as "this spent output gives amount A to each of these outputs". A source of runes (a spent output, the
+ * premine or a mint) is an **entry**. For any number of outputs, an edict makes at most three pieces, plus two for each entry that it
+ * empties.
  */
 import type { RuneId } from './runeId.ts';
 
@@ -73,9 +73,8 @@ export class Allocation {
   }
 
   /**
-   * Applies an edict. Amount 0 means the remaining amount of the rune. If `output` is the number of outputs, the edict
-   * applies to each output without OP_RETURN. Each gets `amount`, until no runes are left. With amount 0, each gets an
-   * equal share.
+   * Applies an edict. Amount 0 means the remaining amount of the rune. If `output` is the number of outputs, the edict applies to each
+   * output without OP_RETURN. Each gets `amount`, until no runes are left. With amount 0, each gets an equal share.
    */
   edict(rune: RuneId, amount: bigint, output: number): void {
     const queue = this.#queues.get(rune);

@@ -6,8 +6,8 @@ const HASH_BYTES = 32;
 export type Hash256 = (bytes: Uint8Array) => Uint8Array;
 
 /**
- * Copies the bytes from `from` to `to`. Used instead of `slice`, which copies a Uint8Array but returns a view of a Node
- * Buffer, although both have the same type. test/project/architecture.test.ts forbids `slice`.
+ * Copies the bytes from `from` to `to`. Used instead of `slice`, which copies a Uint8Array but returns a view of a Node Buffer, although
+ * both have the same type. test/project/architecture.test.ts forbids `slice`.
  */
 export function copyOf(bytes: Uint8Array, from = 0, to = bytes.length): Uint8Array {
   return new Uint8Array(bytes.subarray(from, to));
@@ -17,8 +17,8 @@ const DIGITS = Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
 const codes = new Array<number>(64).fill(0);
 
 /**
- * Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower-case hex. Creates the string in
- * one call, because engines store a string of many concatenations as a tree, which takes ten times the memory.
+ * Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower-case hex. Creates the string in one call, because
+ * engines store a string of many concatenations as a tree, which takes ten times the memory.
  */
 export function hashText(bytes: Uint8Array, at = 0): string {
   for (let i = 0; i < 32; i++) {

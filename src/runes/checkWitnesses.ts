@@ -1,7 +1,6 @@
 /**
- * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers all
- * other bytes of the transactions. On some networks the first blocks are older than this rule. These blocks have no
- * witnesses.
+ * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers all other bytes of the
+ * transactions. On some networks the first blocks are older than this rule. These blocks have no witnesses.
  */
 import { type Hash256, hashText, sameBytes } from './bytes.ts';
 import { type Block, BlockError, merkleRoot, scriptOf, type TransactionPlace, witnessEndsOf } from './parseBlock.ts';
@@ -24,8 +23,7 @@ export function checkWitnesses(block: Block, hash256: Hash256): void {
     if (transactions.every(({ witness }) => witness === 0)) return;
     throw new BlockError(`block ${block.hash} has witnesses, but its coinbase commits to none`);
   }
-  // In this merkle tree, zeros replace the hash of the coinbase. The commitment is a hash of the tree's root and the
-  // coinbase's witness.
+  // In this merkle tree, zeros replace the hash of the coinbase. The commitment is a hash of the tree's root and the coinbase's witness.
   const ids = new Uint8Array(HASH_BYTES * transactions.length);
   for (let i = 1; i < transactions.length; i++)
     ids.set(hash256(bytes.subarray(transactions[i]?.start, transactions[i + 1]?.start)), HASH_BYTES * i);

@@ -1,6 +1,6 @@
 /**
- * Indexes a block by ord's rules: computes the rows of activity and the changes to the ledger. Both follow from the
- * block and from the ledger before it.
+ * Indexes a block by ord's rules: computes the rows of activity and the changes to the ledger. Both follow from the block and from the
+ * ledger before it.
  */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
@@ -24,9 +24,7 @@ export interface PreviousOutput {
   readonly height: number;
 }
 
-/**
- * Input whose spent output may be the commitment to a name: index of its transaction in the block, and its own index.
- */
+/** Input whose spent output may be the commitment to a name: index of its transaction in the block, and its own index. */
 export interface Commitment {
   readonly transaction: number;
   readonly input: number;
@@ -39,15 +37,13 @@ export interface Indexing {
   readonly hash256: Hash256;
   /** Returns the spent output of an input that `commitmentsOf` lists. */
   readonly previousOutput: (commitment: Commitment) => PreviousOutput;
-  /**
-   * Receives the rows of the table `ledger`, in order. Rows are not collected, because a transaction may have millions.
-   */
+  /** Receives the rows of the table `ledger`, in order. Rows are not collected, because a transaction may have millions. */
   readonly emit: (row: LedgerRow) => void;
 }
 
 /**
- * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks. The ledger
- * may be at an earlier block, because blocks are fetched ahead. Then the list may have more inputs than needed.
+ * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks. The ledger may be at an earlier
+ * block, because blocks are fetched ahead. Then the list may have more inputs than needed.
  */
 export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
   const minimum = minimumName(height, network);
@@ -90,8 +86,8 @@ export function indexBlock(block: Block, indexing: Indexing): Changes {
 const NO_SCRIPT = new Uint8Array();
 
 /**
- * Returns a hash of the outpoint at `at`. A transaction may have thousands of outputs, which all get different hashes.
- * The hash is a signed integer of 32 bits, which engines store without a number object.
+ * Returns a hash of the outpoint at `at`. A transaction may have thousands of outputs, which all get different hashes. The hash is a signed
+ * integer of 32 bits, which engines store without a number object.
  */
 const bucketOf = (bytes: Uint8Array, at: number): number => uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1);
 
@@ -201,8 +197,8 @@ export class BlockIndexer {
   }
 
   /**
-   * Returns the outputs with runes that a transaction spends, and marks them as spent. Returns undefined if there are
-   * none, as for most transactions.
+   * Returns the outputs with runes that a transaction spends, and marks them as spent. Returns undefined if there are none, as for most
+   * transactions.
    */
   #spend({ firstInput, inputs }: TransactionPlace): SpentOutput[] | undefined {
     const { bytes, inputs: outpoints } = this.block;
@@ -336,8 +332,8 @@ export class BlockIndexer {
   }
 
   /**
-   * Returns a function that makes the rows of a transaction: adds the columns that its events share. `spent` has the
-   * outpoints with runes that the transaction spends.
+   * Returns a function that makes the rows of a transaction: adds the columns that its events share. `spent` has the outpoints with runes
+   * that the transaction spends.
    */
   #emitter(transaction: TransactionPlace, index: number, spent: string | undefined): (event: Event) => void {
     const { block, indexing } = this;
@@ -358,8 +354,8 @@ export class BlockIndexer {
         amount,
         operation,
         timestamp: block.time,
-        // Only the first row has the spent outputs. A transaction that spends runes always has a row, because its runes
-        // are moved or burned.
+        // Only the first row has the spent outputs. A transaction that spends runes always has a row, because its runes are moved or
+        // burned.
         spent: events === 0 ? (spent ?? null) : null,
       });
       events += 1;
@@ -368,8 +364,8 @@ export class BlockIndexer {
 
   #addressOf(script: Uint8Array): string | null {
     if (!hasAddress(script)) return null;
-    // Caches addresses, because many transactions of a block share them. The key is a part of the hash in the script. A
-    // later script with the same key replaces an earlier one.
+    // Caches addresses, because many transactions of a block share them. The key is a part of the hash in the script. A later script with
+    // the same key replaces an earlier one.
     const key = uint32At(script, 4) ^ uint32At(script, 8);
     const known = this.#addresses.get(key);
     if (known && known.script.length === script.length && sameBytes(known.script, 0, script, 0, script.length)) return known.address;

@@ -1,7 +1,4 @@
-/**
- * Converts the moves of a transaction to rows of the table `ledger`. Defines the rows of the tables `ledger` and
- * `runes`.
- */
+/** Converts the moves of a transaction to rows of the table `ledger`. Defines the rows of the tables `ledger` and `runes`. */
 import { groupBy } from '../groupBy.ts';
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
 import type { RuneNames } from './name.ts';
@@ -23,9 +20,8 @@ export interface LedgerRow {
   readonly operation: 'etching' | 'mint' | 'receive' | 'send' | 'burn';
   readonly timestamp: number;
   /**
-   * Outputs with runes that the transaction spends, in the order of its inputs, separated by commas:
-   * `txid:vout:address`, or `txid:vout` without an address. Only the transaction's first row has them. Null if there
-   * are none.
+   * Outputs with runes that the transaction spends, in the order of its inputs, separated by commas: `txid:vout:address`, or `txid:vout`
+   * without an address. Only the transaction's first row has them. Null if there are none.
    */
   readonly spent: string | null;
 }
@@ -67,8 +63,8 @@ type Emit = (event: Event) => void;
 const MAX_ROWS = 10_000;
 
 /**
- * Emits the rows of all moves. `others`, the number of the transaction's other rows, counts towards MAX_ROWS. `addressOf`
- * returns the address of a script, null for none.
+ * Emits the rows of all moves. `others`, the number of the transaction's other rows, counts towards MAX_ROWS. `addressOf` returns the
+ * address of a script, null for none.
  */
 export function emitMoves(allocation: Allocation, emit: Emit, addressOf: (script: Uint8Array) => string | null, others: number): void {
   let rows = others;
@@ -95,9 +91,7 @@ function emitEach(allocation: Allocation, emit: Emit): void {
   }
 }
 
-/**
- * Returns the amount that an output gets in the move that begins with this piece. A move may continue in later pieces.
- */
+/** Returns the amount that an output gets in the move that begins with this piece. A move may continue in later pieces. */
 function amountOfMove(pieces: readonly Piece[], index: number): bigint {
   let amount = pieces[index]?.amount ?? 0n;
   for (let next = pieces[index + 1], i = index + 1; next && !next.begins; next = pieces[++i]) amount += next.amount;
@@ -111,8 +105,8 @@ function emitGiven(allocation: Allocation, emit: Emit, { queue: { rune }, sender
 }
 
 /**
- * Emits a row per sum instead of a row per move: received amounts by rune and output, then sent or burned amounts by
- * rune, sender and output.
+ * Emits a row per sum instead of a row per move: received amounts by rune and output, then sent or burned amounts by rune, sender and
+ * output.
  */
 function emitSums(allocation: Allocation, emit: Emit, addressOf: (script: Uint8Array) => string | null): void {
   const queues = allocation.queues();

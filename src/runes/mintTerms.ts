@@ -1,6 +1,4 @@
-/**
- * Computes the heights at which a rune can be minted, by ord's rules. Indexing, lists and the explorer use it.
- */
+/** Computes the heights at which a rune can be minted, by ord's rules. Indexing, lists and the explorer use it. */
 
 /** Integer of a mint term. Undefined or null if the rune does not have the term. */
 type Term = bigint | number | string | null | undefined;

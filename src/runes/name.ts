@@ -12,9 +12,7 @@ export interface RuneNames {
 /** First reserved name. Etchings without a name get reserved names, which have 27 letters or more. */
 export const FIRST_RESERVED = 6402364363415443603228541259936211926n;
 
-/**
- * Number of blocks until names with one letter less may be etched: a twelfth of the 210,000 blocks between halvings.
- */
+/** Number of blocks until names with one letter less may be etched: a twelfth of the 210,000 blocks between halvings. */
 const INTERVAL = 17_500;
 const LONGEST = 12;
 

@@ -120,8 +120,8 @@ class Reader {
 }
 
 /**
- * Parses a block and checks its merkle root. Throws a BlockError for bytes that are not a valid block. The caller must
- * compare `hash` and `previous` with the expected values.
+ * Parses a block and checks its merkle root. Throws a BlockError for bytes that are not a valid block. The caller must compare `hash` and
+ * `previous` with the expected values.
  */
 export const readBlock = (bytes: Uint8Array, hash256: Hash256): Block => withPlaces(readParts(bytes, hash256));
 
@@ -143,8 +143,8 @@ export function readParts(bytes: Uint8Array, hash256: Hash256): BlockParts {
 }
 
 /**
- * Parses `count` transactions without a block, one after another. Returns them as a block with an empty header. Throws
- * a BlockError for bytes that are not exactly these transactions.
+ * Parses `count` transactions without a block, one after another. Returns them as a block with an empty header. Throws a BlockError for
+ * bytes that are not exactly these transactions.
  */
 export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash256): Block {
   const reader = new Reader(bytes, 'transaction');
@@ -159,8 +159,8 @@ function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit
   const places = new Uint32Array(PLACE_WORDS * count);
   const [inputs, scripts, scriptLengths] = [new IntegerList(), new IntegerList(), new IntegerList()];
   const txids = new Uint8Array(32 * count);
-  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next
-  // to the inputs and outputs, in a copy.
+  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next to the inputs and
+  // outputs, in a copy.
   const moved = copyOf(bytes);
 
   for (let index = 0; index < count; index++) {
@@ -220,8 +220,8 @@ export function withPlaces(parts: BlockParts): Block {
 }
 
 /**
- * Returns the merkle root of the transaction ids. Returns zeros for a list whose end is repeated, because such a list
- * would have the same root as the list without the repetition (CVE-2012-2459).
+ * Returns the merkle root of the transaction ids. Returns zeros for a list whose end is repeated, because such a list would have the same
+ * root as the list without the repetition (CVE-2012-2459).
  */
 export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   let level = txids;
@@ -243,10 +243,7 @@ export function scriptOf(block: Block, transaction: TransactionPlace, output: nu
   return block.bytes.subarray(from, from + (block.scriptLengths[transaction.firstOutput + output] ?? 0));
 }
 
-/**
- * Returns the last three elements of each input's witness. One of them is the tapscript, if any. Empty without
- * witnesses.
- */
+/** Returns the last three elements of each input's witness. One of them is the tapscript, if any. Empty without witnesses. */
 export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
   if (transaction.witness === 0) return [];
   const reader = new Reader(block.bytes);

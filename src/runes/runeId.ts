@@ -1,6 +1,4 @@
-/**
- * Id of a rune as one number: block × 2^20 + transaction. Sorts like the id, because no block has 2^20 transactions.
- */
+/** Id of a rune as one number: block × 2^20 + transaction. Sorts like the id, because no block has 2^20 transactions. */
 export type RuneId = number;
 
 const TRANSACTIONS = 2 ** 20;

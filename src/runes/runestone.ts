@@ -28,8 +28,8 @@ export interface MessageId {
 }
 
 /**
- * Moves an amount of a rune to an output. Amount 0 means all that is left. If `output` is the number of outputs, all
- * outputs without OP_RETURN receive the rune.
+ * Moves an amount of a rune to an output. Amount 0 means all that is left. If `output` is the number of outputs, all outputs without
+ * OP_RETURN receive the rune.
  */
 interface Edict {
   readonly id: MessageId;
@@ -207,9 +207,8 @@ class Fields {
   }
 
   /**
-   * Removes the first `count` values (1 or 2) of a tag, and returns the result of `accept` for them. Returns undefined
-   * if there are too few values, or if `accept` rejects them. Such values are not removed, so that an even tag counts
-   * as unrecognized.
+   * Removes the first `count` values (1 or 2) of a tag, and returns the result of `accept` for them. Returns undefined if there are too few
+   * values, or if `accept` rejects them. Such values are not removed, so that an even tag counts as unrecognized.
    */
   take<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined, count = 1): T | undefined {
     const values = this.#values.get(tag) ?? [];

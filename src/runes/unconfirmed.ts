@@ -1,7 +1,4 @@
-/**
- * Allocates the runes of unconfirmed transactions, as if the next block had a coinbase and exactly these transactions,
- * in this order.
- */
+/** Allocates the runes of unconfirmed transactions, as if the next block had a coinbase and exactly these transactions, in this order. */
 import { groupBy } from '../groupBy.ts';
 import { joinBytes } from '../joinBytes.ts';
 import { type Hash256, hashText, outpointText } from './bytes.ts';
@@ -44,8 +41,8 @@ export const txidOf = (outpoint: string): string => outpoint.slice(0, 64);
 export function inOrder<One extends Unconfirmed>(transactions: ReadonlyMap<string, One>): One[] {
   const ordered = new Set<One>();
   for (const first of transactions.values()) {
-    // A transaction stays on the stack until its parents have been added to `ordered`. Cycles are impossible, because a
-    // transaction contains the hashes of its parents.
+    // A transaction stays on the stack until its parents have been added to `ordered`. Cycles are impossible, because a transaction
+    // contains the hashes of its parents.
     const stack = [first];
     for (let one = stack.at(-1); one !== undefined; one = stack.at(-1)) {
       const parents = ordered.has(one) ? [] : new Set(one.inputs.flatMap((outpoint) => transactions.get(txidOf(outpoint)) ?? []));
@@ -73,8 +70,8 @@ export interface Outcome {
   /** Runes whose amounts are not certain, because they depend on mints or etchings. */
   readonly possible: ReadonlyMap<RuneId, Possible>;
   /**
-   * Ids of transactions that exclude this one, because they spend an output that this transaction or one of its
-   * unconfirmed ancestors spends.
+   * Ids of transactions that exclude this one, because they spend an output that this transaction or one of its unconfirmed ancestors
+   * spends.
    */
   readonly conflicts: ReadonlySet<string>;
   /** Reasons why the result is unknown. */
@@ -88,10 +85,7 @@ export interface Allocating {
   /** Ledger after the last block. It does not have the outputs of the transactions. */
   readonly ledger: Ledger;
   readonly hash256: Hash256;
-  /**
-   * Returns an output that may be the commitment to a name. Outputs of the transactions themselves have the height of
-   * the next block.
-   */
+  /** Returns an output that may be the commitment to a name. Outputs of the transactions themselves have the height of the next block. */
   readonly previousOutput: (outpoint: string) => PreviousOutput;
   /** Returns the reasons why the caller lacks a part of the data that a transaction needs. Empty if it has all. */
   readonly unknown: (transaction: Unconfirmed) => readonly string[];
@@ -165,17 +159,15 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
 }
 
 /**
- * Adds a reason for a rune. A rune id of the next block may have two reasons: a parent may mint this rune, and this
- * transaction may etch it.
+ * Adds a reason for a rune. A rune id of the next block may have two reasons: a parent may mint this rune, and this transaction may etch
+ * it.
  */
 function addReason(why: Map<RuneId, string>, rune: RuneId, reason: string): void {
   const before = why.get(rune);
   if (!before?.includes(reason)) why.set(rune, before === undefined ? reason : `${before}; ${reason}`);
 }
 
-/**
- * Lists the runes that a transaction may mint or etch, and why that is not certain. `id` is the id of an etched rune.
- */
+/** Lists the runes that a transaction may mint or etch, and why that is not certain. `id` is the id of an etched rune. */
 function uncertain(
   { message }: Unconfirmed,
   id: RuneId,
@@ -197,8 +189,8 @@ function uncertain(
 }
 
 /**
- * Returns which outputs may receive each rune in `why`: none if the message is a cenotaph, any output if an edict moves
- * the rune, otherwise only output `rest`.
+ * Returns which outputs may receive each rune in `why`: none if the message is a cenotaph, any output if an edict moves the rune, otherwise
+ * only output `rest`.
  */
 function destinations(
   why: ReadonlyMap<RuneId, string>,

@@ -1,6 +1,6 @@
 /**
- * Interface of the ledger, which has all runes and all unspent outputs with runes. Also defines the changes that a
- * block makes to the ledger.
+ * Interface of the ledger, which has all runes and all unspent outputs with runes. Also defines the changes that a block makes to the
+ * ledger.
  */
 import type { RuneRow } from './ledgerRows.ts';
 import type { RuneId } from './runeId.ts';
@@ -28,13 +28,11 @@ export interface Mintable {
   readonly mints: number;
 }
 
-/**
- * Ledger before the indexed block. Methods are synchronous, so a ledger on disk preloads data or reads synchronously.
- */
+/** Ledger before the indexed block. Methods are synchronous, so a ledger on disk preloads data or reads synchronously. */
 export interface Ledger {
   /**
-   * Returns the runes of an unspent output. Its outpoint is the 36 bytes at `at`: transaction id in the byte order of
-   * the hash function, and index.
+   * Returns the runes of an unspent output. Its outpoint is the 36 bytes at `at`: transaction id in the byte order of the hash function,
+   * and index.
    */
   output(bytes: Uint8Array, at: number): RuneOutput | undefined;
   rune(id: RuneId): Mintable | undefined;
@@ -55,9 +53,7 @@ export interface NewOutput extends RuneOutput {
   readonly outpoint: Uint8Array;
 }
 
-/**
- * Changes that a block makes to the ledger. Outputs that the block both creates and spends are in neither list.
- */
+/** Changes that a block makes to the ledger. Outputs that the block both creates and spends are in neither list. */
 export interface Changes {
   /** Spent outpoints of 36 bytes. All are in the ledger. */
   readonly spent: readonly Uint8Array[];

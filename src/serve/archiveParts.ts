@@ -3,17 +3,13 @@
 /** Returns the value of the Range header for these bytes. */
 export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
 
-/**
- * Returns the headers of a request for a range. Some hosts compress a range if the client accepts that, and Bun cannot
- * decompress it.
- */
+/** Returns the headers of a request for a range. Some hosts compress a range if the client accepts that, and Bun cannot decompress it. */
 export const rangeHeaders = (range: string) => ({ range, 'accept-encoding': 'identity' });
 
 /**
- * Returns the bytes `offset` to `offset + length - 1` of a file. `response` is the response to a request for this
- * range, or for the complete file. If the host ignores the range and sends the complete file, cuts the range out and
- * does not read the rest. Undefined if the file is missing or shorter. Rejects for any other status, with `path` in the
- * message.
+ * Returns the bytes `offset` to `offset + length - 1` of a file. `response` is the response to a request for this range, or for the
+ * complete file. If the host ignores the range and sends the complete file, cuts the range out and does not read the rest. Undefined if the
+ * file is missing or shorter. Rejects for any other status, with `path` in the message.
  */
 export async function partOf(path: string, response: Response, offset: number, length: number): Promise<Uint8Array | undefined> {
   const { status } = response;
@@ -25,8 +21,8 @@ export async function partOf(path: string, response: Response, offset: number, l
 }
 
 /**
- * True if the response begins with the byte at `offset`, by its Content-Range header. Also true without this header,
- * because browsers may hide it from other origins.
+ * True if the response begins with the byte at `offset`, by its Content-Range header. Also true without this header, because browsers may
+ * hide it from other origins.
  */
 function startsAt(response: Response, offset: number): boolean {
   const range = response.headers.get('content-range');
@@ -74,8 +70,8 @@ export async function textOf(
 export async function inflateText(member: Uint8Array, most: number): Promise<string> {
   const stream = new DecompressionStream('gzip');
   const writer = stream.writable.getWriter();
-  // Reading below throws the error of a failed write. Without these handlers, the same error would also be reported as an
-  // unhandled rejection. The cast is safe: TypeScript's DOM types exclude SharedArrayBuffer, and no host uses one.
+  // Reading below throws the error of a failed write. Without these handlers, the same error would also be reported as an unhandled
+  // rejection. The cast is safe: TypeScript's DOM types exclude SharedArrayBuffer, and no host uses one.
   writer.write(member as Uint8Array<ArrayBuffer>).catch(() => undefined);
   writer.close().catch(() => undefined);
   let length = 0;

@@ -1,6 +1,5 @@
 /**
- * The handler (http/handler.ts) for hosts that use Request and Response, such as edge functions and workers. A host adds
- * only a few lines.
+ * The handler (http/handler.ts) for hosts that use Request and Response, such as edge functions and workers. A host adds only a few lines.
  */
 import { FormatError } from '../format/formatVersion.ts';
 import { hexOf } from '../format/sha256.ts';
@@ -16,8 +15,8 @@ import { etagOfDigest } from './http/headers.ts';
 import { isReadByRanges } from './http/ranges.ts';
 
 /**
- * Reads a file of the build by its path (`runes/v1/...`). Returns the file server's response, whatever its status.
- * `range` is a Range header, which the file server may ignore.
+ * Reads a file of the build by its path (`runes/v1/...`). Returns the file server's response, whatever its status. `range` is a Range
+ * header, which the file server may ignore.
  */
 export type FetchFile = (path: string, range?: string) => Promise<Response>;
 
@@ -29,9 +28,9 @@ export class FetchMirror implements Origin<Text, Stream> {
   readonly #reader: MirrorReader<Text>;
 
   /**
-   * `freshMs` is the time in milliseconds for which a manifest from memory may be used. Give Infinity if the files
-   * never change during a deployment. `now` is the clock. `sends` is true for the paths of files that the host sends.
-   * Other files may be in the same place, such as a private bucket.
+   * `freshMs` is the time in milliseconds for which a manifest from memory may be used. Give Infinity if the files never change during a
+   * deployment. `now` is the clock. `sends` is true for the paths of files that the host sends. Other files may be in the same place, such
+   * as a private bucket.
    */
   constructor(
     private readonly fetchFile: FetchFile,
@@ -43,8 +42,8 @@ export class FetchMirror implements Origin<Text, Stream> {
   }
 
   /**
-   * Answers a request. Answers 503 if a required file stays missing, or if the files have another format version. Rejects
-   * if files cannot be read at all, so that the host can use its own fallback.
+   * Answers a request. Answers 503 if a required file stays missing, or if the files have another format version. Rejects if files cannot
+   * be read at all, so that the host can use its own fallback.
    */
   async answer(request: Request): Promise<Response> {
     const { method, headers, url } = request;
@@ -112,8 +111,7 @@ const etagOf = async (body: string): Promise<string> =>
   etagOfDigest(hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)))));
 
 /**
- * Returns the file server's ETag as a strong ETag. File servers make ETags of compressed answers weak, but the decoded
- * bytes are the same.
+ * Returns the file server's ETag as a strong ETag. File servers make ETags of compressed answers weak, but the decoded bytes are the same.
  */
 const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
 
@@ -128,10 +126,7 @@ const filesBehind = (fetchFile: FetchFile): Files<Text> => ({
   inflate: inflateText,
 });
 
-/**
- * Reads a file. Only a 404 means that the file does not exist. Rejects for any other failure, because then the file may
- * exist.
- */
+/** Reads a file. Only a 404 means that the file does not exist. Rejects for any other failure, because then the file may exist. */
 async function fetched(fetchFile: FetchFile, path: string, range?: string): Promise<Response | undefined> {
   const response = await fetchFile(path, range);
   if (response.ok || (range !== undefined && response.status === 416)) return response;

@@ -120,8 +120,8 @@ const plainLines = ({ name }: Step, log: Log): Lines => ({
 });
 
 /**
- * Runs a step. Passes the lines that it prints to `lines`; without it, the step prints to the terminal. Rejects with a
- * CliError that has the exit code of the step, and names the steps `later`, which then do not run.
+ * Runs a step. Passes the lines that it prints to `lines`; without it, the step prints to the terminal. Rejects with a CliError that has
+ * the exit code of the step, and names the steps `later`, which then do not run.
  */
 async function runStep({ name, line: [file = '', ...args] }: Step, lines: Lines | undefined, later: readonly Step[] = []): Promise<void> {
   const output = lines === undefined ? 'inherit' : 'pipe';
@@ -152,8 +152,8 @@ const ignore = (): void => undefined;
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 600_000];
 
 /**
- * Runs a pull that follows a node, and logs what it says. Uploads the output after each build of the pull, one upload at a
- * time. Tries again after a failed upload, at once if there is a newer build.
+ * Runs a pull that follows a node, and logs what it says. Uploads the output after each build of the pull, one upload at a time. Tries
+ * again after a failed upload, at once if there is a newer build.
  */
 async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log, metrics: Metrics): Promise<void> {
   const done = (step: string, seconds: unknown) => {

@@ -1,6 +1,6 @@
 /**
- * The chart of the overview: records by height, stacked by operation, as SVG. Positions along the axis are shares of the
- * width, so one drawing fits every screen. Uses no charting library, because a library would be much larger.
+ * The chart of the overview: records by height, stacked by operation, as SVG. Positions along the axis are shares of the width, so one
+ * drawing fits every screen. Uses no charting library, because a library would be much larger.
  */
 import type { ActivityEntry, Stats } from '../contract/statsSchemas.ts';
 import { runsOf } from '../groupBy.ts';
@@ -113,9 +113,8 @@ function bars(columns: readonly Column[], y: (value: number) => number): string[
 }
 
 /**
- * Chooses columns whose heights label the axis, as far as they have room on a phone: the ends, then breaks, then others.
- * A label is below the middle of its column. At the ends of the chart, it begins or ends with the column if it is wider
- * than the column.
+ * Chooses columns whose heights label the axis, as far as they have room on a phone: the ends, then breaks, then others. A label is below
+ * the middle of its column. At the ends of the chart, it begins or ends with the column if it is wider than the column.
  */
 function labelled(columns: readonly Column[]): { readonly i: number; readonly anchor: 'start' | 'middle' | 'end' }[] {
   const last = columns.length - 1;

@@ -1,6 +1,6 @@
 /**
- * The page at `docs/`: the endpoints of the mirror (endpoints.ts), with links to their answers, and the rules of the
- * API. Its script shows an answer of this mirror on the page (src/site/apiDocs).
+ * The page at `docs/`: the endpoints of the mirror (endpoints.ts), with links to their answers, and the rules of the API. Its script shows
+ * an answer of this mirror on the page (src/site/apiDocs).
  */
 import type { Manifest } from '../contract/schemas.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';

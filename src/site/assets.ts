@@ -1,7 +1,7 @@
 /**
- * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page. An
- * installed package has the bundled scripts already. Otherwise the first build after a change of their sources bundles
- * them, and later processes read the bundles from a cache.
+ * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page. An installed package
+ * has the bundled scripts already. Otherwise the first build after a change of their sources bundles them, and later processes read the
+ * bundles from a cache.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -103,8 +103,8 @@ function readCache(path: string): Bundled['files'] | undefined {
 }
 
 /**
- * Writes the cache, unless a source has changed since `begin`, when the bundler was started. Without the cache, each
- * process bundles for itself, so an error does no harm.
+ * Writes the cache, unless a source has changed since `begin`, when the bundler was started. Without the cache, each process bundles for
+ * itself, so an error does no harm.
  */
 function writeCache(path: string, { files, inputs }: Bundled, begin: number): void {
   try {
@@ -133,8 +133,8 @@ function bundle(cache: string): Bundled['files'] {
     entryPoints: BUNDLES.map(([out, source]) => ({ out, in: inSource(source) })),
     outdir: folder,
     bundle: true,
-    // Separate bundles: the explorer loads details.js, listPage.js and download.js later, and the client
-    // loads lists.js, proofs.js and pending.js later.
+    // Separate bundles: the explorer loads details.js, listPage.js and download.js later, and the client loads lists.js, proofs.js and
+    // pending.js later.
     external: ['./details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
     minify: true,
     write: false,

@@ -1,6 +1,6 @@
 /**
- * Makes the declarations of the client module from src/serve/client/client.d.ts: replaces its references to the types of
- * answers by declarations of these types, which it makes from the schemas of the answers.
+ * Makes the declarations of the client module from src/serve/client/client.d.ts: replaces its references to the types of answers by
+ * declarations of these types, which it makes from the schemas of the answers.
  */
 import { z } from 'zod';
 import { answerSchemas } from '../contract/answerSchemas.ts';

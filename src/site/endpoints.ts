@@ -1,6 +1,6 @@
 /**
- * The endpoints of the API, in one table. The description for programs (openapi.ts), the API page and the table in
- * docs/api.md are made from it.
+ * The endpoints of the API, in one table. The description for programs (openapi.ts), the API page and the table in docs/api.md are made
+ * from it.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';

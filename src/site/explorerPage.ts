@@ -1,6 +1,6 @@
 /**
- * The page at `/`: the explorer. Without scripts it shows the mirror's totals, statistics and the API's paths. Scripts
- * add look-ups (src/site/explorer). All URLs are relative, so that a mirror may be in any folder of a host.
+ * The page at `/`: the explorer. Without scripts it shows the mirror's totals, statistics and the API's paths. Scripts add look-ups
+ * (src/site/explorer). All URLs are relative, so that a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
@@ -10,8 +10,8 @@ import { barOf, HTML_START, ICON } from './htmlStart.ts';
 import { overviewOf, type Statistics } from './overview.ts';
 
 /**
- * Returns the build's options as JSON for the scripts. Escapes `<`, so that the JSON cannot contain markup. Omits
- * options that scripts do not need.
+ * Returns the build's options as JSON for the scripts. Escapes `<`, so that the JSON cannot contain markup. Omits options that scripts do
+ * not need.
  */
 function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest): string {
   const site: Omit<Site, 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
@@ -19,8 +19,8 @@ function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest):
 }
 
 /**
- * Returns the name of the network; undefined if it is unknown. A mirror whose manifest does not name it counts as one of
- * mainnet if it has no block below the first block with runes on mainnet. Mirrors of test networks have lower blocks.
+ * Returns the name of the network; undefined if it is unknown. A mirror whose manifest does not name it counts as one of mainnet if it has
+ * no block below the first block with runes on mainnet. Mirrors of test networks have lower blocks.
  */
 const networkOf = ({ network, heights: [lowest] }: Manifest): string | undefined =>
   network ?? (lowest !== undefined && lowest[0] >= NETWORKS.main.firstHeight ? 'main' : undefined);

@@ -1,10 +1,8 @@
-/**
- * Formats numbers, ids and times for the explorer. Uses no DOM, because builds also format HTML with these functions.
- */
+/** Formats numbers, ids and times for the explorer. Uses no DOM, because builds also format HTML with these functions. */
 
 /**
- * Adds thousands separators to the integer part of a decimal string, and omits zeros at its end: `1234567.50` becomes
- * `1,234,567.5`. Does not convert the string to a number, because amounts have up to 39 digits.
+ * Adds thousands separators to the integer part of a decimal string, and omits zeros at its end: `1234567.50` becomes `1,234,567.5`. Does
+ * not convert the string to a number, because amounts have up to 39 digits.
  */
 export function groupDigits(decimal: string | number | bigint): string {
   const [whole = '', fraction = ''] = String(decimal).split('.');
@@ -30,8 +28,8 @@ export const utc = (seconds: number): string =>
   seconds <= LAST_SECOND ? `${isoTime(seconds).replace('T', ' ').replace('Z', '')} UTC` : String(seconds);
 
 /**
- * Formats seconds since 1970 in the reader's time zone: `2024-04-20 02:09:27 CEST`. Returns undefined if this
- * zone is UTC, or if the time is above the date range.
+ * Formats seconds since 1970 in the reader's time zone: `2024-04-20 02:09:27 CEST`. Returns undefined if this zone is UTC, or if the time
+ * is above the date range.
  */
 export function localTime(seconds: number): string | undefined {
   const date = new Date(seconds * 1000);
@@ -62,8 +60,8 @@ export function relativeTime(seconds: number, now: number): string {
 }
 
 /**
- * Formats ranges of heights, both ends inclusive: `840,000 and 2,000,001 to 2,000,030`. Shows only the first four and
- * the last three of more than eight ranges.
+ * Formats ranges of heights, both ends inclusive: `840,000 and 2,000,001 to 2,000,030`. Shows only the first four and the last three of
+ * more than eight ranges.
  */
 export function formatHeights(runs: readonly (readonly [first: number, last: number])[]): string {
   const each = runs.map(([first, last]) => (first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`));

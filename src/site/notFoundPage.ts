@@ -1,6 +1,6 @@
 /**
- * The page for a path that a mirror does not have. Hosts send it with status 404 to browsers, for paths outside the
- * API. It has no relative URLs and loads no other files, because hosts send it for paths of any depth.
+ * The page for a path that a mirror does not have. Hosts send it with status 404 to browsers, for paths outside the API. It has no relative
+ * URLs and loads no other files, because hosts send it for paths of any depth.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import { escaped } from './html.ts';

@@ -1,7 +1,6 @@
 /**
- * The API's description, `openapi.json`, in OpenAPI 3.1. It depends only on the manifest: page sizes, dialect, lists by
- * operation, and the highest block as an example. Schemas are made from the zod schemas that check data, so that the
- * description and the checks cannot differ.
+ * The API's description, `openapi.json`, in OpenAPI 3.1. It depends only on the manifest: page sizes, dialect, lists by operation, and the
+ * highest block as an example. Schemas are made from the zod schemas that check data, so that the description and the checks cannot differ.
  */
 import { z } from 'zod';
 import { answerSchemas, unknownRune } from '../contract/answerSchemas.ts';
@@ -44,8 +43,8 @@ export function openapiText(manifest: Manifest): string {
       license: { name: 'MIT (the program)', identifier: 'MIT' },
       version: API_VERSION,
     },
-    // The URL is relative to this document, which is in the mirror's root folder. So it is also right for copies of the
-    // mirror, and for mirrors below any path.
+    // The URL is relative to this document, which is in the mirror's root folder. So it is also right for copies of the mirror, and for
+    // mirrors below any path.
     servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
     tags: tagsOf(site),
@@ -136,9 +135,8 @@ const HASH = RULES.hash.pattern;
 type Parameter = readonly [schema: z.ZodType, description: string, example?: string | number];
 
 /**
- * Returns the parameters of requests by name. In requests, integers are written in decimal digits.
- * Hosts parse requests with pages/parseRequest.ts, which does not need the schema library. test/site/openapi.test.ts
- * checks that the parser and these schemas agree.
+ * Returns the parameters of requests by name. In requests, integers are written in decimal digits. Hosts parse requests with
+ * pages/parseRequest.ts, which does not need the schema library. test/site/openapi.test.ts checks that the parser and these schemas agree.
  */
 export function parametersIn(site: Site, tip: number): Readonly<Record<string, Parameter>> {
   return {
@@ -243,8 +241,7 @@ function operationOf(endpoint: Endpoint, site: BuiltSite): Json {
   const part = partOf(endpoint);
   const parameters = parametersOf(endpoint, site);
   const isActivity = refused !== undefined && part === undefined;
-  // A mirror without this part answers 501 to every request for it. So the examples of 400 are from a mirror with this
-  // part.
+  // A mirror without this part answers 501 to every request for it. So the examples of 400 are from a mirror with this part.
   const subject = part === undefined ? site : { ...site, lists: { [part]: { total: 0 } } };
   return {
     operationId: id,

@@ -1,6 +1,6 @@
 /**
- * Examples for the API's description: a real transaction, an invented block from the tests' data (the example's summary
- * says so), and errors from the parser of requests.
+ * Examples for the API's description: a real transaction, an invented block from the tests' data (the example's summary says so), and
+ * errors from the parser of requests.
  */
 
 import type { BuiltSite, Dialect, Site } from '../pages/mirrorOptions.ts';

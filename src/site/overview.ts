@@ -1,7 +1,4 @@
-/**
- * The statistics on the start page: a chart, the newest blocks and the most active runes. Names of runes are data, so
- * they are escaped.
- */
+/** The statistics on the start page: a chart, the newest blocks and the most active runes. Names of runes are data, so they are escaped. */
 import type { LatestBlocks, RuneStats, Stats } from '../contract/statsSchemas.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { activityChart, byOperation, FROM_BELOW } from './activityChart.ts';

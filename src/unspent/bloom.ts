@@ -35,7 +35,7 @@ export class Bloom {
   }
 }
 
-// Bytes of the transaction id serve as hash values, because the id is a hash itself. The first probe also depends on
-// the vout (the last four bytes), in which the outpoints of one transaction differ.
+// Bytes of the transaction id serve as hash values, because the id is a hash itself. The first probe also depends on the vout (the last
+// four bytes), in which the outpoints of one transaction differ.
 const startOf = (key: Uint8Array, at: number): number => uint32At(key, at + 8) ^ Math.imul(uint32At(key, at + 32), 0x9e3779b1);
 const stepOf = (key: Uint8Array, at: number): number => uint32At(key, at + 12) | 1;

@@ -1,6 +1,6 @@
 /**
- * Hash table of the outpoints that blocks in memory created or spent. Its entries are in one growing buffer, in the order of
- * the blocks, because millions of JavaScript objects would need too much memory and keep the garbage collector busy.
+ * Hash table of the outpoints that blocks in memory created or spent. Its entries are in one growing buffer, in the order of the blocks,
+ * because millions of JavaScript objects would need too much memory and keep the garbage collector busy.
  */
 import { randomInt } from 'node:crypto';
 import { sameBytes, uint32At } from '../runes/bytes.ts';

@@ -4,9 +4,9 @@
  *     state.json                     the last settled block, the mints, and the names of the other files
  *     outputs-840000-851199.sorted   outputs that these blocks created or spent (sortedFile.ts)
  *
- * On disk are settled blocks only. The changes of later blocks are in memory: after a start, the caller applies these
- * blocks again from their rows. Sorted files of similar size are merged, so that a look-up searches only a few files. The
- * caller stores the runes, not the ledger.
+ * On disk are settled blocks only. The changes of later blocks are in memory: after a start, the caller applies these blocks again from
+ * their rows. Sorted files of similar size are merged, so that a look-up searches only a few files. The caller stores the runes, not the
+ * ledger.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -90,8 +90,8 @@ interface SettledLedger extends Pick<LedgerOptions, 'folder' | 'network' | 'rows
 }
 
 /**
- * Writes a ledger as if all blocks up to a height had been read and settled. Returns the last step, which writes
- * `state.json` and so replaces the ledger that the folder had.
+ * Writes a ledger as if all blocks up to a height had been read and settled. Returns the last step, which writes `state.json` and so
+ * replaces the ledger that the folder had.
  */
 export async function settledLedger(settled: SettledLedger): Promise<() => void> {
   const { folder, network, rowsFrom, height, hash, outputs, most, mints, limits } = settled;

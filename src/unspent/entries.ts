@@ -1,7 +1,6 @@
 /**
- * Entry of the ledger: an outpoint that a block created or spent. In memory and in files, it has the outpoint, the length of
- * the output in 4 bytes (0 for a spent one), and the output: the number of its balances, rune and amount of each, and the
- * script.
+ * Entry of the ledger: an outpoint that a block created or spent. In memory and in files, it has the outpoint, the length of the output in
+ * 4 bytes (0 for a spent one), and the output: the number of its balances, rune and amount of each, and the script.
  */
 import { copyOf } from '../runes/bytes.ts';
 import { OUTPOINT_BYTES } from '../runes/parseBlock.ts';

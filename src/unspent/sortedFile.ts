@@ -43,8 +43,8 @@ const sha256Of = (...parts: readonly Uint8Array[]): Buffer =>
   parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest();
 
 /**
- * Writes entries, which come in parts and must ascend by outpoint. `most` is an upper bound on their number, and
- * determines the size of the Bloom filter. Yields to the event loop from time to time.
+ * Writes entries, which come in parts and must ascend by outpoint. `most` is an upper bound on their number, and determines the size of the
+ * Bloom filter. Yields to the event loop from time to time.
  */
 export async function writeSortedFile(
   folder: string,
@@ -167,8 +167,8 @@ export class SortedFile {
 }
 
 /**
- * Yields the newest entry of each outpoint. `files` are sorted from old to new. If `isOldest`, no other file is older.
- * Then entries of spent outputs are omitted, because they only hide entries of older files.
+ * Yields the newest entry of each outpoint. `files` are sorted from old to new. If `isOldest`, no other file is older. Then entries of
+ * spent outputs are omitted, because they only hide entries of older files.
  */
 export function* merged(files: readonly SortedFile[], isOldest: boolean): Generator<Buffer> {
   const next = (entries: Generator<Buffer>): Buffer | undefined => entries.next().value ?? undefined;

@@ -1,6 +1,6 @@
 /**
- * Verifies the archive of a build (src/format). The content of every file must match its name. Root, directories and
- * lists must match the records. Compressed bytes are not compared, because they depend on the version of zlib.
+ * Verifies the archive of a build (src/format). The content of every file must match its name. Root, directories and lists must match the
+ * records. Compressed bytes are not compared, because they depend on the version of zlib.
  */
 import { createHash } from 'node:crypto';
 import type { BlockDigest } from '../contract/schemas.ts';
@@ -71,8 +71,8 @@ export class ArchiveVerification {
   }
 
   /**
-   * Compares the pages and directory lines of a block with those of a block that was rendered again. Returns the size of
-   * the stored pages, in bytes.
+   * Compares the pages and directory lines of a block with those of a block that was rendered again. Returns the size of the stored pages,
+   * in bytes.
    */
   add(batch: Batch, block: BatchBlock, parts: readonly BlockPart[]): number {
     const { findings } = this.check;

@@ -8,10 +8,7 @@ import type { Findings } from './findings.ts';
 
 const SIGN_AGAIN = 'Build again with --key-file, which signs layout archive anew.';
 
-/**
- * Checks that the note is about this manifest, and that one of `keys` has signed the note. If `keys` is empty, checks
- * no signature.
- */
+/** Checks that the note is about this manifest, and that one of `keys` has signed the note. If `keys` is empty, checks no signature. */
 export async function checkNote(manifest: Manifest, keys: readonly NoteKey[], findings: Findings): Promise<void> {
   if (manifest.note === undefined) {
     if (keys.length > 0) findings.add(`${MANIFEST_PATH} has no note, so no key has signed it`, SIGN_AGAIN);

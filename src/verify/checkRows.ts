@@ -1,6 +1,5 @@
 /**
- * Verifies published rows: the list of their files, and the bytes and rows of each file. Compares rows with pages by
- * the digests of blocks.
+ * Verifies published rows: the list of their files, and the bytes and rows of each file. Compares rows with pages by the digests of blocks.
  */
 import { join } from 'node:path';
 import { type Kind, type RowFile, rowsIndex, rowsName } from '../contract/rowsSchemas.ts';
@@ -21,9 +20,9 @@ import type { Claims } from './spentOutputs.ts';
 import type { Verification } from './verification.ts';
 
 /**
- * Compares rows with the digests of the blocks. The caller must have compared these digests with the pages. The digests
- * do not cover spent outputs: the caller must compare them if the mirror has outputs. The runes of the rows must be the
- * mirror's `etchings`. Returns what the rows say about spent outputs; nothing if they do not have these.
+ * Compares rows with the digests of the blocks. The caller must have compared these digests with the pages. The digests do not cover spent
+ * outputs: the caller must compare them if the mirror has outputs. The runes of the rows must be the mirror's `etchings`. Returns what the
+ * rows say about spent outputs; nothing if they do not have these.
  */
 export async function verifyRows(verification: Verification, etchings: StateTables['runes']): Promise<Claims[]> {
   const { root, manifest, blocks, limits, findings, own, progress, store } = verification;
@@ -90,8 +89,8 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
 }
 
 /**
- * Adds a finding for each file that has rows of blocks outside of its heights, or transactions that send runes but spend no
- * output. Adds the spent outputs to the table `spent`, if the rows have them.
+ * Adds a finding for each file that has rows of blocks outside of its heights, or transactions that send runes but spend no output. Adds
+ * the spent outputs to the table `spent`, if the rows have them.
  */
 async function checkFiles(
   files: readonly FileOfRows[],
@@ -121,8 +120,8 @@ async function checkFiles(
 }
 
 /**
- * Reads files of rows or runes. Returns their entries, with their paths. Adds a finding for each file that is missing or
- * damaged, or does not have the columns and order of `form` and the number of rows that the index says, and leaves it out.
+ * Reads files of rows or runes. Returns their entries, with their paths. Adds a finding for each file that is missing or damaged, or does
+ * not have the columns and order of `form` and the number of rows that the index says, and leaves it out.
  */
 async function readEntries(files: readonly (RowFile & FileOfRows)[], form: TableForm, { root, findings, store }: Verification) {
   const inRoot = files.map((file) => ({ ...file, path: join(root, file.path) }));

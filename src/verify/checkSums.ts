@@ -1,8 +1,7 @@
 /**
- * Verifies that records add up. In rows from a node, every transaction conserves every rune, no address sends more than
- * it received, and what an address did not send is in its unspent outputs. A record with a wrong sender is found only by
- * the check of addresses, because the sums of its transaction are right. Records of other sources have known faults
- * (docs/files.md), so their runes cause no finding.
+ * Verifies that records add up. In rows from a node, every transaction conserves every rune, no address sends more than it received, and
+ * what an address did not send is in its unspent outputs. A record with a wrong sender is found only by the check of addresses, because the
+ * sums of its transaction are right. Records of other sources have known faults (docs/files.md), so their runes cause no finding.
  */
 import { isWithin } from '../duckdb/blockRanges.ts';
 import { rowParts } from '../duckdb/sortedRows.ts';
@@ -26,8 +25,8 @@ type Moving = TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | '
 const UNITS = `replace(coalesce(amount, '0'), '.', '')`;
 
 /**
- * Adds findings for balances below zero, and for addresses whose unspent outputs do not add up to their balances. Only for
- * records from a node that begin at the first block with runes.
+ * Adds findings for balances below zero, and for addresses whose unspent outputs do not add up to their balances. Only for records from a
+ * node that begin at the first block with runes.
  */
 export async function checkBalances(
   records: Moving,
@@ -67,9 +66,9 @@ export async function checkBalances(
 }
 
 /**
- * Checks that each transaction conserves each rune, and that scripts without an address hold what they did not send. Only
- * for records from a node, because records of other sources omit the runes of scripts without an address. `isComplete` is
- * true if the mirror has all blocks since the first rune.
+ * Checks that each transaction conserves each rune, and that scripts without an address hold what they did not send. Only for records from
+ * a node, because records of other sources omit the runes of scripts without an address. `isComplete` is true if the mirror has all blocks
+ * since the first rune.
  */
 export async function checkTransactions(
   records: TableWith<'block_height' | 'tx_id' | 'rune_id' | 'operation' | 'address' | 'amount'>,

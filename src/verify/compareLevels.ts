@@ -30,8 +30,8 @@ function levelsOf({ ids, lists }: Root, list: ListName): readonly DocumentLevel[
 }
 
 /**
- * Returns a function that begins levels, which compares their documents with the archive's instead of writing them. Reports
- * only the first difference of a level. A level that is finished is the archive's.
+ * Returns a function that begins levels, which compares their documents with the archive's instead of writing them. Reports only the first
+ * difference of a level. A level that is finished is the archive's.
  */
 export const comparedLevels =
   (archive: StoredArchive, findings: Findings): OpenLevel =>

@@ -1,7 +1,7 @@
 /**
- * Compares several mirrors: their blocks by the digests of blocks, their published rows by the digests in their indexes,
- * and their lists level by level. Reports which mirrors agree. If their blocks differ, also reports by which rules
- * (contract/sources.ts) the rows of each mirror were made.
+ * Compares several mirrors: their blocks by the digests of blocks, their published rows by the digests in their indexes, and their lists
+ * level by level. Reports which mirrors agree. If their blocks differ, also reports by which rules (contract/sources.ts) the rows of each
+ * mirror were made.
  */
 import { createHash } from 'node:crypto';
 import { count, type Log } from '../cli/log.ts';
@@ -31,9 +31,8 @@ interface Comparison {
 }
 
 /**
- * Compares the blocks, the rows and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a
- * difference in a list, in rows, or in a block that all mirrors have. The error says which mirrors
- * agree, and in which blocks they differ.
+ * Compares the blocks, the rows and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a difference in a
+ * list, in rows, or in a block that all mirrors have. The error says which mirrors agree, and in which blocks they differ.
  */
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
   const names = mirrors.map(({ name }) => name);
@@ -91,8 +90,8 @@ function compareBlocks(mirrors: readonly Compared[], names: readonly string[]): 
 }
 
 /**
- * Returns a text that says which mirrors agree, such as `a = c ≠ b`. `has` takes the index of a mirror, and returns the
- * value of this mirror to compare. Omits mirrors without a value.
+ * Returns a text that says which mirrors agree, such as `a = c ≠ b`. `has` takes the index of a mirror, and returns the value of this
+ * mirror to compare. Omits mirrors without a value.
  */
 function groupsOf(names: readonly string[], has: (index: number) => string | undefined): string {
   const having = [...names.entries()].filter(([i]) => has(i) !== undefined);
@@ -107,8 +106,8 @@ function listed(heights: readonly number[]): string {
 }
 
 /**
- * Compares ranges of heights for which several mirrors have a file of rows. Equal digests mean equal rows, also in what
- * records lack: the outputs that are spent, and runes of scripts without address. Rejects for a damaged index.
+ * Compares ranges of heights for which several mirrors have a file of rows. Equal digests mean equal rows, also in what records lack: the
+ * outputs that are spent, and runes of scripts without address. Rejects for a damaged index.
  */
 async function compareRows(mirrors: readonly Compared[], names: readonly string[]): Promise<Comparison> {
   const files = (await Promise.all(mirrors.map(rowsOf))).flatMap((own, mirror) => own.map((file) => ({ ...file, mirror })));
@@ -159,9 +158,9 @@ interface OpenedLevel {
 }
 
 /**
- * Compares the levels (format/levels.ts) of lists. The levels that a mirror must have follow from its tip, so a level that
- * one mirror lacks is a difference. Skips mirrors whose lists have another dialect or page size than the lists of the
- * first mirror with lists. Rejects with an ArchiveError if a file is missing or damaged.
+ * Compares the levels (format/levels.ts) of lists. The levels that a mirror must have follow from its tip, so a level that one mirror lacks
+ * is a difference. Skips mirrors whose lists have another dialect or page size than the lists of the first mirror with lists. Rejects with
+ * an ArchiveError if a file is missing or damaged.
  */
 async function compareLists(mirrors: readonly Compared[], names: readonly string[]): Promise<Comparison> {
   const all = await Promise.all(mirrors.map(openLists));
@@ -236,9 +235,9 @@ async function openLists({ manifest, blocks, files }: Compared): Promise<OpenedL
 }
 
 /**
- * Returns an identifier of the content of each mirror's level. It consists of the names of the level's files, which are
- * hashes of their contents, if these are the same in all mirrors. Otherwise it is a hash of the level's text, because the
- * bytes of files also depend on the version of zlib.
+ * Returns an identifier of the content of each mirror's level. It consists of the names of the level's files, which are hashes of their
+ * contents, if these are the same in all mirrors. Otherwise it is a hash of the level's text, because the bytes of files also depend on the
+ * version of zlib.
  */
 async function contentsOf(levels: readonly OpenedLevel[]): Promise<Map<number, string>> {
   const byNames = groupBy(levels, ({ level }) => level?.files.map(({ file }) => file).join(' ') ?? '');

@@ -1,6 +1,6 @@
 /**
- * Reads what only the files of changes (lists/changes.ts) know: their limits, blocks without records, and spent outputs.
- * Compares these outputs with the records of the blocks.
+ * Reads what only the files of changes (lists/changes.ts) know: their limits, blocks without records, and spent outputs. Compares these
+ * outputs with the records of the blocks.
  */
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -77,8 +77,8 @@ export const claimsOf = ({ lowest, spent, isCut }: PublishedChanges): Claims[] =
       ];
 
 /**
- * Adds a finding for each file with other spent outputs than its block: the block sends and burns other units than are in
- * them. `received` is SQL of the runes that outputs received, and `heights` has the blocks of `records`.
+ * Adds a finding for each file with other spent outputs than its block: the block sends and burns other units than are in them. `received`
+ * is SQL of the runes that outputs received, and `heights` has the blocks of `records`.
  */
 export async function compareUnits(
   { lowest, spent }: PublishedChanges,
@@ -97,8 +97,7 @@ export async function compareUnits(
       FROM (${of(records)}) WHERE operation IN ('send', 'burn')`;
     const held = `SELECT s.block_height AS height, r.rune_id, coalesce(r.address, '') AS address, ${units('r.amount')}
       FROM (${received}) AS r JOIN (${of(spent)}) AS s USING ("output")`;
-    // Both are the same for each rune and address, but units without an address that are burned may also be minted or
-    // premined.
+    // Both are the same for each rune and address, but units without an address that are burned may also be minted or premined.
     const wrong = await store.rows(
       `WITH moved AS (${moved})
        SELECT DISTINCT height FROM (${sums('FROM moved')}) AS m FULL JOIN (${sums(held)}) AS s USING (height, rune_id, address)

@@ -1,6 +1,6 @@
 /**
- * Reads the etchings of an archive as the runes of a build. Pages do not have all values of an etching. So its newest
- * document is believed, and compared with the etching's record and with the published rows.
+ * Reads the etchings of an archive as the runes of a build. Pages do not have all values of an etching. So its newest document is believed,
+ * and compared with the etching's record and with the published rows.
  */
 
 import { type Store, text } from '../duckdb/store.ts';

@@ -1,7 +1,6 @@
 /**
- * Reads the records of all blocks from their pages of the largest size, as the canonical records from which builds make
- * files, and renders them again. A page is right if it has the same bytes, so its form is only checked in detail to say
- * what is wrong.
+ * Reads the records of all blocks from their pages of the largest size, as the canonical records from which builds make files, and renders
+ * them again. A page is right if it has the same bytes, so its form is only checked in detail to say what is wrong.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

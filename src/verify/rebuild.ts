@@ -1,6 +1,6 @@
 /**
- * Makes all files that follow from the records of the pages again, with the code of builds, and compares them with the
- * output: stats, files of changes, search files, and the lists of the archive.
+ * Makes all files that follow from the records of the pages again, with the code of builds, and compares them with the output: stats, files
+ * of changes, search files, and the lists of the archive.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import type { Table } from '../duckdb/table.ts';
@@ -32,9 +32,9 @@ import { findSpent } from './spentOutputs.ts';
 import { differingLists, type HEIGHTS, isFromNode, type Verification } from './verification.ts';
 
 /**
- * Adds a finding for each difference. Throws all findings if they make other checks useless, because what these check
- * follows from wrong data. `blocks` and `heights` are the blocks of the output, ascending by height, and `records` their records. Returns the manifest that a build makes, without what only the input knows.
- * Throws an ArchiveError for a damaged file of the archive.
+ * Adds a finding for each difference. Throws all findings if they make other checks useless, because what these check follows from wrong
+ * data. `blocks` and `heights` are the blocks of the output, ascending by height, and `records` their records. Returns the manifest that a
+ * build makes, without what only the input knows. Throws an ArchiveError for a damaged file of the archive.
  */
 export async function rebuild(
   check: Verification,

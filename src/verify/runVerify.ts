@@ -22,8 +22,8 @@ function parseFlag(text: string): NoteKey {
 }
 
 /**
- * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks
- * differ from the blocks of a mirror given with `--against`.
+ * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks differ from the
+ * blocks of a mirror given with `--against`.
  */
 export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const others = flags.all('against').map(parseAgainst);

@@ -1,8 +1,8 @@
 /**
  * Finds out which outputs the blocks of a mirror spent. Pages do not say this. But the documents of a level of outputs
- * (lists/unspentOutputs.ts) have every output that its blocks made and did not spend, and every older output that they
- * spent. So an output without a document in its own level was spent in this level. If two outputs of an address have the
- * same runes and amounts, no check notices if the wrong one of them is listed as spent.
+ * (lists/unspentOutputs.ts) have every output that its blocks made and did not spend, and every older output that they spent. So an output
+ * without a document in its own level was spent in this level. If two outputs of an address have the same runes and amounts, no check
+ * notices if the wrong one of them is listed as spent.
  */
 
 import { rowParts } from '../duckdb/sortedRows.ts';
@@ -49,8 +49,8 @@ function levelOf(height: string, lists: ListTables, blocks: Verification['blocks
 const ROW_BYTES = 800;
 
 /**
- * Finds the spent outputs of the lists of an archive, and compares them with those that files claim. `received` is SQL of
- * the runes that outputs received: block_height, output, address, rune_id, amount.
+ * Finds the spent outputs of the lists of an archive, and compares them with those that files claim. `received` is SQL of the runes that
+ * outputs received: block_height, output, address, rune_id, amount.
  */
 export async function findSpent(
   received: string,

@@ -10,8 +10,8 @@ import type { ComparingSink } from './comparingSink.ts';
 import type { Verification } from './verification.ts';
 
 /**
- * Adds a finding for each file that is not part of the build. Expected files are the pages that `sink` compared, and the
- * files of `own`. All of these were found. So paths are compared only if the folder has more files than expected.
+ * Adds a finding for each file that is not part of the build. Expected files are the pages that `sink` compared, and the files of `own`.
+ * All of these were found. So paths are compared only if the folder has more files than expected.
  */
 export async function reportStrangers(verification: Verification, records: Records, sink: ComparingSink): Promise<void> {
   const { root, own, findings } = verification;

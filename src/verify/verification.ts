@@ -47,8 +47,8 @@ const PART = 0.83;
 const BESIDE = 0.6;
 
 /**
- * Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. Set
- * `isSmall` for little data: the store then keeps freed memory, because returning it to the system takes time.
+ * Calls `work` with an empty store and its folder, then removes both. `memoryLimit` is a size such as `1GB`. Set `isSmall` for little data:
+ * the store then keeps freed memory, because returning it to the system takes time.
  */
 export async function withScratchStore<T>(
   memoryLimit: string,

@@ -1,6 +1,6 @@
 /**
- * Verifies the output of a build. Reads every block's records from its pages of the largest size, and makes all files
- * of the build again from these records. The output must have exactly these files, with the same bytes.
+ * Verifies the output of a build. Reads every block's records from its pages of the largest size, and makes all files of the build again
+ * from these records. The output must have exactly these files, with the same bytes.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,8 +39,8 @@ export interface Verified {
 }
 
 /**
- * Verifies an output folder. If `keys` are given, one of them must have signed the output. Throws a VerificationError
- * with the findings, or an InputError if the folder is not an output.
+ * Verifies an output folder. If `keys` are given, one of them must have signed the output. Throws a VerificationError with the findings, or
+ * an InputError if the folder is not an output.
  */
 export async function verify(
   root: string,

@@ -1,7 +1,4 @@
-/**
- * Tests the page with the API's description in a real browser, under the content security policy that `npm start`
- * sends.
- */
+/** Tests the page with the API's description in a real browser, under the content security policy that `npm start` sends. */
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

@@ -20,8 +20,8 @@ export interface Row {
 }
 
 /**
- * Returns the rows on the page. If a sender also receives the transfer, the row names the address twice. In a block,
- * rows are grouped by transaction.
+ * Returns the rows on the page. If a sender also receives the transfer, the row names the address twice. In a block, rows are grouped by
+ * transaction.
  */
 export const rowsOf = (page: Page): Promise<Row[]> =>
   page.$$eval('.activity tbody tr:not(.transaction)', (rows) =>
@@ -56,8 +56,8 @@ export function rowOf({ rune, address, receiver_address, amount, operation, loca
 }
 
 /**
- * Splits rows into a list of records without receives, in order, and the amount that each output received. Rows of the
- * page and records of the API must give the same result.
+ * Splits rows into a list of records without receives, in order, and the amount that each output received. Rows of the page and records of
+ * the API must give the same result.
  */
 export function told(rows: readonly Row[]) {
   const received: Record<string, string> = {};
@@ -76,8 +76,7 @@ export function told(rows: readonly Row[]) {
 }
 
 /**
- * Requests a complete list from the API of a server. `path` is for example `blocks/840000`. `query` is added to the
- * query of each request.
+ * Requests a complete list from the API of a server. `path` is for example `blocks/840000`. `query` is added to the query of each request.
  */
 export async function listOf(host: Host, path: string, query = ''): Promise<Activity[]> {
   const records: Activity[] = [];
@@ -101,10 +100,7 @@ export async function lookUp(page: Page, text: string): Promise<void> {
   await settled(page);
 }
 
-/**
- * Serves the files of a build below a folder, like GitHub Pages. Returns the URL of this folder, without a slash at the
- * end.
- */
+/** Serves the files of a build below a folder, like GitHub Pages. Returns the URL of this folder, without a slash at the end. */
 export async function filesBelowFolder(dist: string): Promise<{ readonly url: string; close(): Promise<void> }> {
   const root = temporaryFolder();
   const folder = '/people/mirror';
@@ -115,8 +111,8 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
     headers: settings.headers.map(({ source, headers }) => ({ source: source.startsWith('/') ? folder + source : source, headers })),
   };
   const server = createServer((request, response) => {
-    // Adds index.html, because the package serve-handler finds index pages only at paths that its options name, and
-    // these options name none below the folder.
+    // Adds index.html, because the package serve-handler finds index pages only at paths that its options name, and these options name none
+    // below the folder.
     request.url = request.url?.replace(/\/(?=\?|$)/, '/index.html');
     void serveHandler(request, response, config);
   });

@@ -1,7 +1,4 @@
-/**
- * Tests that the explorer shows new blocks without a reload, moves between blocks with arrow keys, and shows local
- * time.
- */
+/** Tests that the explorer shows new blocks without a reload, moves between blocks with arrow keys, and shows local time. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
@@ -121,8 +118,7 @@ it('the suggested names of runes follow the mirror, also after a reorganisation'
   await page.waitForSelector('.rune:text("MOON•NEW")');
   expect((await found()).map((text) => text.split(' ')[0])).toEqual(['MOON•FULL', 'MOON•OLD', 'MOON•NEW']);
   expect(await suggested()).toEqual(['MOON•FULL', 'MOON•OLD', 'MOON•NEW']);
-  // Replaces the second and the third block. The number of runes stays the same, so the page cannot notice the change
-  // by their number.
+  // Replaces the second and the third block. The number of runes stays the same, so the page cannot notice the change by their number.
   await buildWith(['MOON•FULL', 'MOON•HALF', 'MOON•RED']);
   await page.clock.runFor(31_000);
   await page.waitForSelector('.rune:text("MOON•HALF")');

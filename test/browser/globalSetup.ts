@@ -1,6 +1,4 @@
-/**
- * Reports missing programs before any test runs: a suite that is silently skipped would look like a suite that passes.
- */
+/** Reports missing programs before any test runs: a suite that is silently skipped would look like a suite that passes. */
 import { accessSync, constants } from 'node:fs';
 import { CHROMIUM } from './support.ts';
 

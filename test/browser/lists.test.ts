@@ -1,6 +1,4 @@
-/**
- * Tests the lists of the explorer, with pages, filters and links. Covers every kind of build, and static file hosts.
- */
+/** Tests the lists of the explorer, with pages, filters and links. Covers every kind of build, and static file hosts. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -1,7 +1,4 @@
-/**
- * Tests the look and accessibility of the explorer: on phones, in dark mode, without scripts, and with names that
- * contain markup.
- */
+/** Tests the look and accessibility of the explorer: on phones, in dark mode, without scripts, and with names that contain markup. */
 import { join } from 'node:path';
 import type { BrowserContextOptions } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';

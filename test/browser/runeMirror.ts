@@ -1,6 +1,5 @@
 /**
- * Invents runes with their complete history. The mints of some runes are open, of others ended or not yet begun. One
- * rune has many holders.
+ * Invents runes with their complete history. The mints of some runes are open, of others ended or not yet begun. One rune has many holders.
  */
 import { addressOf } from '../../src/runes/address.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
@@ -79,8 +78,7 @@ export function runeInput(): Record<string, string> {
       row(height, 21, 0, '840000:3', 'receive', holder(0), 3);
       row(height, 21, 1, '840000:3', 'send', holder(0), 3, holder(0));
     }
-    // In some other blocks, the first transaction also pays a part back to the sender, and in some of these a second
-    // holder.
+    // In some other blocks, the first transaction also pays a part back to the sender, and in some of these a second holder.
     if (n % 10 === 5) {
       row(height, 20, 2, '840000:3', 'receive', holder(0), 500);
       row(height, 20, 3, '840000:3', 'send', holder(0), 500, holder(0));
@@ -106,9 +104,7 @@ export function runeInput(): Record<string, string> {
   return { 'runes.csv': [RUNES, ...runes, ''].join('\n'), 'ledger.csv': [LEDGER, ...rows, ''].join('\n') };
 }
 
-/**
- * Returns input files with one rune per block, from block 840,000 on. The name of a rune decides the hash of its block.
- */
+/** Returns input files with one rune per block, from block 840,000 on. The name of a rune decides the hash of its block. */
 export function etchedRunes(spacedNames: readonly string[]): Record<string, string> {
   const etched = spacedNames.map((spaced, i) => {
     const place = [hex(`block of ${spaced}`), FIRST + i, 1, transaction(spaced)];

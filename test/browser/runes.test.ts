@@ -1,7 +1,4 @@
-/**
- * Tests the suggestions of the explorer, and its pages of runes and addresses, on mirrors with all lists, some lists
- * and no lists.
- */
+/** Tests the suggestions of the explorer, and its pages of runes and addresses, on mirrors with all lists, some lists and no lists. */
 import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -33,8 +30,8 @@ import { usePages } from './usePages.ts';
 const folder = temporaryFolder();
 const { open, serve } = usePages();
 /**
- * The builds have, in this order: all lists except outputs; etchings without counts; only records of runes, in each
- * layout; all lists; lists of holders that end before the tip.
+ * The builds have, in this order: all lists except outputs; etchings without counts; only records of runes, in each layout; all lists;
+ * lists of holders that end before the tip.
  */
 const BUILDS = ['full', 'sample', 'records', 'archivedRecords', 'outputs', 'behind'] as const;
 const mirrors = new Map<string, LocalHost>();

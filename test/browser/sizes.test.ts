@@ -14,10 +14,7 @@ import { usePages } from './usePages.ts';
 const OVERVIEW = 55_000;
 const PAGE = 150_000;
 
-/**
- * Two hosts. `host` has ten recorded blocks, whose lists have one level. `longer` has 175 blocks, whose lists have all
- * four levels.
- */
+/** Two hosts. `host` has ten recorded blocks, whose lists have one level. `longer` has 175 blocks, whose lists have all four levels. */
 const { serve } = usePages();
 let host: LocalHost;
 let longer: LocalHost;
@@ -32,8 +29,8 @@ beforeAll(async () => {
 });
 
 /**
- * Opens a page with an empty cache. Returns the bytes that the server sends, counted by a proxy: compressed bodies with
- * their headers. Chromium's own counts miss parts of files that it fetches in parallel.
+ * Opens a page with an empty cache. Returns the bytes that the server sends, counted by a proxy: compressed bodies with their headers.
+ * Chromium's own counts miss parts of files that it fetches in parallel.
  */
 async function bytesOf(path: string, limit: number, at = host): Promise<number> {
   let bytes = 0;
@@ -71,8 +68,8 @@ it.each([
 });
 
 /**
- * RUNE has the most activity of all runes. BUSY and SPREAD are the addresses with the most activity: BUSY has it in few
- * blocks, and SPREAD in most blocks.
+ * RUNE has the most activity of all runes. BUSY and SPREAD are the addresses with the most activity: BUSY has it in few blocks, and SPREAD
+ * in most blocks.
  */
 const RUNE = '2000001:15';
 const [BUSY, SPREAD] = ['bcrt1q0zle0eulmswur6tf4e5j6t7mfl26d9hycdtky7', 'bcrt1q68fq3r5jzlkhhv6v39yctt2rs80xu8tdndzvrc'];

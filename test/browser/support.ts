@@ -1,6 +1,6 @@
 /**
- * Opens pages of a build in a real browser. Collects console messages, violations of the content security policy, and
- * failed requests, so that a test can check that there are none.
+ * Opens pages of a build in a real browser. Collects console messages, violations of the content security policy, and failed requests, so
+ * that a test can check that there are none.
  */
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
@@ -10,8 +10,8 @@ import { expect } from 'vitest';
 const SHELL = '/usr/bin/chromium-headless-shell';
 
 /**
- * Path of the browser. The headless shell has the same engine as Chromium, but no user interface, which would take
- * three quarters of the CPU time of opening a page.
+ * Path of the browser. The headless shell has the same engine as Chromium, but no user interface, which would take three quarters of the
+ * CPU time of opening a page.
  */
 export const CHROMIUM = process.env['CHROMIUM'] ?? (existsSync(SHELL) ? SHELL : '/usr/bin/chromium');
 
@@ -19,8 +19,8 @@ let browser: Promise<Browser> | undefined;
 
 /** Returns the browser of this test file, which starts with the first page. */
 const theBrowser = (): Promise<Browser> => {
-  // Root may not use Chromium's sandbox, and containers have little shared memory. The other flags turn off processes
-  // and requests that no test needs.
+  // Root may not use Chromium's sandbox, and containers have little shared memory. The other flags turn off processes and requests that no
+  // test needs.
   browser ??= chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -47,8 +47,8 @@ export interface OpenPage {
   readonly page: Page;
   readonly context: BrowserContext;
   /**
-   * Problems of the page: errors and warnings of scripts, violations of the Content Security Policy, failed requests,
-   * and answers with status 400 or higher.
+   * Problems of the page: errors and warnings of scripts, violations of the Content Security Policy, failed requests, and answers with
+   * status 400 or higher.
    */
   readonly problems: string[];
   /** Requested URLs, in order. */
@@ -59,10 +59,7 @@ export interface OpenPage {
 /** Requests of each page that have not ended. */
 const requestsOf = new WeakMap<Page, Set<Request>>();
 
-/**
- * Runs in a page before its scripts: counts the calls that fetch, read, hash or verify something and have not ended, in
- * `pendingWork`.
- */
+/** Runs in a page before its scripts: counts the calls that fetch, read, hash or verify something and have not ended, in `pendingWork`. */
 function countWork(): void {
   const count = { pendingWork: 0 };
   Object.assign(globalThis, { count });

@@ -1,6 +1,4 @@
-/**
- * Tests the commands as a user sees them: flags, output, exit codes and signals. Also checks that help names every flag.
- */
+/** Tests the commands as a user sees them: flags, output, exit codes and signals. Also checks that help names every flag. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -245,10 +243,7 @@ describe('help and documents', () => {
     expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
   });
 
-  /**
-   * Output of `--help` of each command. One process prints them all, because a process for each command would take a
-   * second.
-   */
+  /** Output of `--help` of each command. One process prints them all, because a process for each command would take a second. */
   const helps = new Map<string, string>();
   beforeAll(() => {
     const names = commands.map(([name]) => name);

@@ -18,8 +18,8 @@ const collect = runInNewContext('gc') as () => void;
 const ROWS = 200_000;
 const TEXTS = ['short', 'in place too', 'x'.repeat(13), 'y'.repeat(700)];
 /**
- * Invented rows with one number of each type and a blob. Blobs are alternately short, so that the row contains them,
- * and long, so that they are stored elsewhere.
+ * Invented rows with one number of each type and a blob. Blobs are alternately short, so that the row contains them, and long, so that they
+ * are stored elsewhere.
  */
 const query = (sign: string) => `SELECT ${sign}i::DOUBLE AS d, (${sign}(i % 100))::TINYINT AS t,
   encode('${sign}' || i || ['${TEXTS.join("', '")}'][1 + i % ${TEXTS.length}]) AS b FROM range(${ROWS}) t(i)`;

@@ -1,7 +1,4 @@
-/**
- * Tests lines of JSON in temporary files. In each thread, DuckDB reads them with a buffer that is as large as the
- * longest line.
- */
+/** Tests lines of JSON in temporary files. In each thread, DuckDB reads them with a buffer that is as large as the longest line. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,6 +1,4 @@
-/**
- * Tests that `sortedRows` returns the same rows in the same order, whether it sorts all at once or in several parts.
- */
+/** Tests that `sortedRows` returns the same rows in the same order, whether it sorts all at once or in several parts. */
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

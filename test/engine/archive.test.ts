@@ -1,6 +1,6 @@
 /**
- * Tests that layout `archive` answers every request like layout `files`, with few reads, and that its files have the
- * format of docs/files.md.
+ * Tests that layout `archive` answers every request like layout `files`, with few reads, and that its files have the format of
+ * docs/files.md.
  */
 
 import { readFileSync } from 'node:fs';
@@ -113,8 +113,7 @@ describe('a request', () => {
     const answer = await respond(target, site('small'), diskFiles(at('small')), answerFromLists);
     const gzip = answer.kind === 'window' ? (answer.gzip ?? Buffer.from('')) : Buffer.from('');
     expect(await inflateText(gzip, MB)).toBe(await bodyOf(answer));
-    // The archive stores compressed pages only. A part of a page has no compressed form, so the answer must not have
-    // one.
+    // The archive stores compressed pages only. A part of a page has no compressed form, so the answer must not have one.
     expect(
       await respond(target.replace('limit=20', 'limit=19'), site('small'), diskFiles(at('small')), answerFromLists),
     ).not.toHaveProperty('gzip');

@@ -1,6 +1,4 @@
-/**
- * Tests compressed answers of the local server: which encoding a client gets, and that each encoding has its own ETag.
- */
+/** Tests compressed answers of the local server: which encoding a client gets, and that each encoding has its own ETag. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

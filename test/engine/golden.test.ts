@@ -1,6 +1,5 @@
 /**
- * Compares the complete output of builds of small inputs with recorded files, byte for byte, in both dialects
- * (test/fixtures/README.md).
+ * Compares the complete output of builds of small inputs with recorded files, byte for byte, in both dialects (test/fixtures/README.md).
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,8 +18,8 @@ const GOLDEN = new URL('../fixtures/golden/', import.meta.url).pathname;
 const assets = new Set([...siteAssets().map(([path]) => path), 'docs/index.html']);
 
 /**
- * The API description is recorded once for each dialect, for the input `activity`. The descriptions for other inputs
- * differ only in the heights of the examples. Layouts make no difference.
+ * The API description is recorded once for each dialect, for the input `activity`. The descriptions for other inputs differ only in the
+ * heights of the examples. Layouts make no difference.
  */
 const OPENAPI = 'openapi.json';
 const HEIGHTS: Readonly<Record<string, readonly (readonly [activity: string, other: string])[]>> = {
@@ -51,8 +50,8 @@ const read = (folder: string) =>
 const ARCHIVE = 'archive.json';
 
 /**
- * Returns the files of a build, and the contents of the archive without compression. Another version of zlib compresses
- * pages to other bytes, so files have other names and sizes.
+ * Returns the files of a build, and the contents of the archive without compression. Another version of zlib compresses pages to other
+ * bytes, so files have other names and sizes.
  */
 function readBuilt(out: string): Record<string, string> {
   const files = read(out);

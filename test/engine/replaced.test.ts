@@ -1,6 +1,6 @@
 /**
- * Simulates builds that replace an output while a mirror reads it. An answer comes from the old build or from the new
- * build, or is a 503. It never mixes both builds.
+ * Simulates builds that replace an output while a mirror reads it. An answer comes from the old build or from the new build, or is a 503.
+ * It never mixes both builds.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,9 +30,8 @@ describe('a window of two pages, layout files', () => {
   });
 
   /**
-   * Requests a target while the build `other` replaces the build `old`. `fromNew` returns true for the files that have
-   * already been replaced. If `isDoneByThen` is true, all files have been replaced before the second read of the
-   * manifest.
+   * Requests a target while the build `other` replaces the build `old`. `fromNew` returns true for the files that have already been
+   * replaced. If `isDoneByThen` is true, all files have been replaced before the second read of the manifest.
    */
   async function ask(target: string, other: string, fromNew: (path: string) => boolean, isDoneByThen: boolean): Promise<string> {
     let manifests = 0;
@@ -68,8 +67,8 @@ describe('a window of two pages, layout files', () => {
     expect(await ask(target, 'fork', (path) => path.startsWith('runes/v1/blocks/'), false)).toBe(before);
     const others = new Set(archiveFiles(join(work, 'fork')));
     const files = archiveFiles(join(work, 'old')).filter((file) => !others.has(file));
-    // At least the root and a segment (a file of pages) differ between the archives. Tables may be equal, because they
-    // have only totals and positions.
+    // At least the root and a segment (a file of pages) differ between the archives. Tables may be equal, because they have only totals and
+    // positions.
     expect(files.length).toBeGreaterThanOrEqual(2);
     for (const file of files) {
       expect(await ask(target, 'fork', (path) => path === file, false)).toBe('503 ');

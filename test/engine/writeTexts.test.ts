@@ -1,6 +1,6 @@
 /**
- * Tests that `writeTexts` makes a document from rows, each with one text of the document. The files equal those of a
- * DocumentWriter that gets complete documents, for any texts, and also if the rows are sorted in several parts.
+ * Tests that `writeTexts` makes a document from rows, each with one text of the document. The files equal those of a DocumentWriter that
+ * gets complete documents, for any texts, and also if the rows are sorted in several parts.
  */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
@@ -26,8 +26,7 @@ const put = (content: Uint8Array) => {
 it('texts become the same files as documents, also in several parts', async () => {
   const store = await Store.open({ memoryLimit: '100MB', threads: 2, scratch: temporaryFolder() });
   try {
-    // The texts have characters of one to four bytes. A document has up to 2,999 values, so its rows are in several
-    // chunks.
+    // The texts have characters of one to four bytes. A document has up to 2,999 values, so its rows are in several chunks.
     const value = (document: number, i: number) => `${'•😀é'.repeat(document % 4)}${(document * 7919 + i * 104729) % 99991}`;
     const counts = Array.from({ length: 300 }, (_, document) => (document === 120 ? 2999 : document % 23));
     const documents = counts.map((count, document) => ({

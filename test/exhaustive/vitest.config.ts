@@ -10,9 +10,8 @@ const { test } = tier(FILES, { testTimeout: 1_800_000 });
 const { reporters, sequence, ...alone } = test ?? {};
 
 /**
- * Setup of all projects except `alone`. Their processes run bundles of the program, which start faster. The files of
- * the folder `alone` count the open files and the memory of processes, and need a machine on which nothing else runs.
- * They run the checkout.
+ * Setup of all projects except `alone`. Their processes run bundles of the program, which start faster. The files of the folder `alone`
+ * count the open files and the memory of processes, and need a machine on which nothing else runs. They run the checkout.
  */
 const setupFiles = [...SETUP, 'test/support/useBundles.ts'];
 const shared = { ...alone, globalSetup: ['test/support/globalSetup.ts', 'test/support/bundles.ts'], setupFiles };

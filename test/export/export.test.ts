@@ -1,7 +1,4 @@
-/**
- * Tests the command `export`. Compares the files of complete lists with the API and with an independent model of the
- * chain.
- */
+/** Tests the command `export`. Compares the files of complete lists with the API and with an independent model of the chain. */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -23,9 +20,7 @@ const AIRDROP = 50;
 const CHAIN = extended(extendedBy(extended([], AIRDROP, random, 6), [airdrop(20)], random), 20, random, 6);
 const MODEL = modelOf(CHAIN);
 const TIP = memoryOf(CHAIN).rows.at(-1)?.block_height ?? -1;
-/**
- * Limits with which the lists have several pages, and some lists of holders have only the state after an older block.
- */
+/** Limits with which the lists have several pages, and some lists of holders have only the state after an older block. */
 const limits = limitsWith({ listPage: 3, listLevels: { steps: [40, 20, 4], unsettled: 2 } });
 const work = temporaryFolder();
 const BUILDS = [

@@ -1,8 +1,8 @@
 /**
- * Faults for `npm run faults`: small changes of the program that a test must notice (faults.txt). Half are bugs that the
- * program had, or faults that no test once noticed. The other half are draws of a line and of a change of it. About 60
- * draws were discarded: changes of a text or a type, of a size or cache that changes no result, of files that need a
- * DOM (test/browser), and of checks behind which another check finds the same.
+ * Faults for `npm run faults`: small changes of the program that a test must notice (faults.txt). Half are bugs that the program had, or
+ * faults that no test once noticed. The other half are draws of a line and of a change of it. About 60 draws were discarded: changes of a
+ * text or a type, of a size or cache that changes no result, of files that need a DOM (test/browser), and of checks behind which another
+ * check finds the same.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,8 +57,8 @@ export function changed({ name, file, from, to }: Fault): string {
 }
 
 /**
- * A fault of faults.txt begins with `NAME | FILE | TEST`, and perhaps ` | ONLY`. Then come the lines to replace, each after
- * a `-`, and the new ones, each after a `+`.
+ * A fault of faults.txt begins with `NAME | FILE | TEST`, and perhaps ` | ONLY`. Then come the lines to replace, each after a `-`, and the
+ * new ones, each after a `+`.
  */
 const ENTRY = /^([^-+].*)\n((?:-.*\n)+)((?:\+.*\n)+)/gm;
 const withoutMarks = (lines: string): string => lines.replace(/^./gm, '').replace(/\n$/, '');

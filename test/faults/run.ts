@@ -1,6 +1,6 @@
 /**
- * Puts faults (list.ts) one after another into copies of the program, and checks that the test file of each notices it:
- * `npm run faults [ROOM or pattern of names]`. The tests that noticed faults then run without a fault.
+ * Puts faults (list.ts) one after another into copies of the program, and checks that the test file of each notices it: `npm run faults
+ * [ROOM or pattern of names]`. The tests that noticed faults then run without a fault.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,8 +21,8 @@ const COPIES = 2;
 const MOST_MS = Number(env['FAULT_MS'] ?? 60_000);
 
 /**
- * What one run of a test file said. `failure` is its first failed test, or the reason why it could not run. `failed` is
- * the name of this test.
+ * What one run of a test file said. `failure` is its first failed test, or the reason why it could not run. `failed` is the name of this
+ * test.
  */
 interface TestRun {
   readonly passed: number;
@@ -102,8 +102,8 @@ async function runWith(copy: string, fault: Fault): Promise<FaultRun> {
 }
 
 /**
- * Runs a test without a fault. Returns undefined if it passes, and otherwise what failed. A test may need those before it,
- * so all that ran with the faults run if it fails alone.
+ * Runs a test without a fault. Returns undefined if it passes, and otherwise what failed. A test may need those before it, so all that ran
+ * with the faults run if it fails alone.
  */
 async function runWithout(copy: string, test: string, runs: readonly FaultRun[]): Promise<string | undefined> {
   const names = runs.flatMap(({ failed }) => failed ?? []);

@@ -55,8 +55,7 @@ describe('a division into segments', () => {
           expect(first).toBeGreaterThan(cuts[i - 1]?.last ?? -1);
           expect(last).toBeLessThanOrEqual(tip);
           if (pieces.length > 1) expect(bytesOf(one)).toBeLessThanOrEqual(SIZE);
-          // The range must be as long as possible: a range twice as long would be too large, or would end above the
-          // tip.
+          // The range must be as long as possible: a range twice as long would be too large, or would end above the tip.
           const start = first - (first % (length * 2));
           const end = start + length * 2 - 1;
           const inside = [...chain].filter(([height]) => height >= start && height <= end);
@@ -137,8 +136,8 @@ describe('a division into segments', () => {
       written += bytesOf(fresh[0] as Cut<Piece>);
       known = new Set(cuts.map((one) => `${one.first}-${one.last}`));
     }
-    // While the chain grows, a block is at most in six segments, one after another, which have up to 32 blocks. So its
-    // pages are written at most six times.
+    // While the chain grows, a block is at most in six segments, one after another, which have up to 32 blocks. So its pages are written at
+    // most six times.
     expect(written / 1000).toBeLessThanOrEqual(6);
   });
 
@@ -197,8 +196,7 @@ describe('the levels of a table', () => {
       }
       before = new Set(ranges.map(nameOf));
     }
-    // In these 1,007 blocks, both ends of the range pass a multiple of 144 seven times, so more than 144 blocks are
-    // written again 14 times.
+    // In these 1,007 blocks, both ends of the range pass a multiple of 144 seven times, so more than 144 blocks are written again 14 times.
     expect([most, Math.round(changed / 1007)]).toEqual([14, 42]);
   });
 
@@ -239,8 +237,7 @@ describe('the plan of levels', () => {
         (listLevels, before, tip, height, scale) => {
           // `scale` makes the tips near to each other or far apart, even compared with the level lengths of mainnet.
           const [from, to] = [before * scale, tip * scale];
-          // If the chain becomes shorter, the block above the new tip counts as changed, because the blocks there are
-          // removed.
+          // If the chain becomes shorter, the block above the new tip counts as changed, because the blocks there are removed.
           const changed = Math.min(
             height === undefined ? Number.POSITIVE_INFINITY : height * scale,
             to < from ? to + 1 : Number.POSITIVE_INFINITY,

@@ -1,6 +1,5 @@
 /**
- * Tests documents of archives. A reader finds every stored key and no other key, and damage is an error. The variable
- * SEED repeats a run.
+ * Tests documents of archives. A reader finds every stored key and no other key, and damage is an error. The variable SEED repeats a run.
  */
 
 import { createHash } from 'node:crypto';
@@ -251,8 +250,7 @@ describe('documents', () => {
           if (found instanceof ArchiveError) errors += 1;
           else expect(found).toEqual([values]);
         }
-        // Changed bits of a gzip header, such as its time, may have no effect. Only a file that was cut must cause
-        // errors.
+        // Changed bits of a gzip header, such as its time, may have no effect. Only a file that was cut must cause errors.
         if (isCut) expect(errors).toBeGreaterThan(0);
       }),
       { numRuns: 60 },

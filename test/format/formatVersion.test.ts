@@ -1,7 +1,4 @@
-/**
- * Tests files that have another format version. Every reader reports the version of the files and its own version, and
- * gives advice.
- */
+/** Tests files that have another format version. Every reader reports the version of the files and its own version, and gives advice. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -100,8 +100,7 @@ describe('a damaged read', () => {
     const segment = root.segments.find(({ first, last }) => first <= height && height <= last);
     const paths = [archivePath(segment?.file ?? ''), ...root.ids.flatMap(({ files }) => files.map(({ file }) => archivePath(file)))];
     for (const damaged of paths) {
-      // Damages two reads. A mirror retries once after it has read the manifest again, so both belong to the same
-      // answer.
+      // Damages two reads. A mirror retries once after it has read the manifest again, so both belong to the same answer.
       let left = 2;
       const { fetchFile } = fileServer(out, (path, content) => {
         if (path !== damaged || left === 0) return content;

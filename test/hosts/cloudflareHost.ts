@@ -1,6 +1,6 @@
 /**
- * Starts the worker as it is deployed. wrangler bundles it as its wrangler.jsonc says, and workerd, Cloudflare's own
- * runtime, runs it with a local R2 bucket or a local folder of files. The package in this folder has both programs.
+ * Starts the worker as it is deployed. wrangler bundles it as its wrangler.jsonc says, and workerd, Cloudflare's own runtime, runs it with
+ * a local R2 bucket or a local folder of files. The package in this folder has both programs.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -16,8 +16,8 @@ const PACKAGES = join(ROOT, 'test/hosts/node_modules');
 const FOLDERS = { r2: join(ROOT, 'hosting/cloudflare'), assets: ROOT } as const;
 type Deployment = keyof typeof FOLDERS;
 
-// The parts of miniflare that the tests use. Without an import of miniflare's types, the project type-checks even if
-// miniflare is not installed.
+// The parts of miniflare that the tests use. Without an import of miniflare's types, the project type-checks even if miniflare is not
+// installed.
 interface R2Bucket {
   put(key: string, value: Uint8Array): Promise<unknown>;
   delete(keys: string[]): Promise<void>;

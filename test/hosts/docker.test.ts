@@ -1,6 +1,6 @@
 /**
- * Tests the image of hosting/own-server. buildah builds it from its recipe, and its commands run in it. The base image
- * has Node and npm of this machine, because only npm packages can be downloaded here.
+ * Tests the image of hosting/own-server. buildah builds it from its recipe, and its commands run in it. The base image has Node and npm of
+ * this machine, because only npm packages can be downloaded here.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * Shows that an engine passes the method, target and headers of requests to this program's code, and status, headers and
- * bodies back. test/serve sends the case table and the recorded requests to the same code without an engine. So together
- * they show that a host answers all of them.
+ * Shows that an engine passes the method, target and headers of requests to this program's code, and status, headers and bodies back.
+ * test/serve sends the case table and the recorded requests to the same code without an engine. So together they show that a host answers
+ * all of them.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * Tests hosting/files-only with the program `serve` and the shipped serve.json. It is an example of any static file
- * host.
- */
+/** Tests hosting/files-only with the program `serve` and the shipped serve.json. It is an example of any static file host. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -22,10 +19,7 @@ const FILE_HEADERS = {
   'cache-control': 'public, no-cache, must-revalidate',
 };
 
-/**
- * Paths that `serve` normalises. They lead to the landing page, the status, a file at another path, or the marker of an
- * output folder.
- */
+/** Paths that `serve` normalises. They lead to the landing page, the status, a file at another path, or the marker of an output folder. */
 const RESOLVED = words(`
     /runes/v1/blocks//840001.json /runes/v1/blocks/./840001.json /runes/v1// // /. /./ /runes/.. /runes/../ /%2e /%2f
     /.rune-activity-mirror /%2erune-activity-mirror /runes/../.rune-activity-mirror /runes/v1/..%2f..%2f.rune-activity-mirror
@@ -71,8 +65,7 @@ describe('a static file host', () => {
   });
 
   it('answers of the case table only the file of changes, and no other case with a page', async () => {
-    // Skips this case, because it also sends the ETag in other forms. `serve` recognises only the ETag that it sent
-    // itself.
+    // Skips this case, because it also sends the ETag in other forms. `serve` recognises only the ETag that it sent itself.
     const { 'what a block touched': _, ...others } = await judgeCases(ofSample as LocalHost, problemOfOwnError);
     const verdicts = countVerdicts(Object.values(others));
     expect(verdicts).toEqual({ 'refused 404': CASES.length - 1 });
@@ -81,8 +74,8 @@ describe('a static file host', () => {
   });
 
   it('answers of the recorded requests only the status and invalid paths, and no other request with a page', async () => {
-    // Skips the other methods and conditional requests: `serve` treats every method as GET, and recognises an ETag only
-    // if the header has a single one, in the form that `serve` sent.
+    // Skips the other methods and conditional requests: `serve` treats every method as GET, and recognises an ETag only if the header has a
+    // single one, in the form that `serve` sent.
     const isPlain = ({ method, headers = {} }: PlainRequest) => ['GET', 'HEAD'].includes(method) && !('If-None-Match' in headers);
     // `serve` ignores the extra slash of the last request, and answers with the status.
     const requests = [...vectorRequests().filter(isPlain), { method: 'GET', target: '/runes/v1//' }];

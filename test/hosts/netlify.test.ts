@@ -1,6 +1,6 @@
 /**
- * Runs the Netlify deployment on Netlify's own engines: with the edge function, without it, and with a failing one.
- * Without the function, the redirect rules of netlify.toml answer.
+ * Runs the Netlify deployment on Netlify's own engines: with the edge function, without it, and with a failing one. Without the function,
+ * the redirect rules of netlify.toml answer.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -66,9 +66,9 @@ const CANONICAL: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Requests that the redirect rules answer with a page, although the API would refuse them. The engine ignores an extra
- * slash in a path. It does not see a parameter without `=`, with an encoded name, or before a final `&`. So no rule can
- * tell these requests from valid ones. The page states its own window.
+ * Requests that the redirect rules answer with a page, although the API would refuse them. The engine ignores an extra slash in a path. It
+ * does not see a parameter without `=`, with an encoded name, or before a final `&`. So no rule can tell these requests from valid ones.
+ * The page states its own window.
  */
 const FORGIVEN = [
   ...['/activity/', '//activity', '%2Factivity', '/activity?limit', '/activity?offset', '/activity?limit&offset'],

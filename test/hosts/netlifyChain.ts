@@ -1,7 +1,6 @@
 /**
- * Netlify on this machine: the engines of its own development server behind a real HTTP server. They run in Netlify's
- * order: edge function, redirect rules, files, headers. The engines are a separate package; see package.json in this
- * folder.
+ * Netlify on this machine: the engines of its own development server behind a real HTTP server. They run in Netlify's order: edge function,
+ * redirect rules, files, headers. The engines are a separate package; see package.json in this folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
@@ -23,10 +22,7 @@ const DENO = join(PACKAGES, 'deno', process.platform === 'win32' ? 'deno.exe' : 
 export interface NetlifyOptions {
   /** The folder of a build. */
   readonly dist: string;
-  /**
-   * `off`: the site has no edge function. `failing`: the edge function throws, because its request for the manifest
-   * gets a 500.
-   */
+  /** `off`: the site has no edge function. `failing`: the edge function throws, because its request for the manifest gets a 500. */
   readonly edge: 'on' | 'off' | 'failing';
 }
 
@@ -35,8 +31,8 @@ export interface NetlifyHost extends LocalHost {
   edgeLog(): string;
 }
 
-// The parts of the engines that the tests use. Without an import of their types, the project type-checks even if the
-// engines are not installed.
+// The parts of the engines that the tests use. Without an import of their types, the project type-checks even if the engines are not
+// installed.
 type GetFile = (request: Request) => Promise<(() => Promise<Response>) | undefined>;
 interface EdgeProcess {
   ps?: ChildProcess;
@@ -112,8 +108,8 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
   }
 
   /**
-   * Returns a file with its headers. If a redirect rule leads to the file, the rule also sets the status, which the
-   * engine leaves to its caller.
+   * Returns a file with its headers. If a redirect rule leads to the file, the rule also sets the status, which the engine leaves to its
+   * caller.
    */
   async function getFile(request: Request, wanted: Request, rule?: RedirectMatch): Promise<(() => Promise<Response>) | undefined> {
     const file = await files.match(wanted);
@@ -144,8 +140,8 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
 }
 
 /**
- * Starts the emulator of edge functions, with other arguments for deno. By default, the emulator listens on all
- * interfaces, may download another deno, and resolves packages from the current folder.
+ * Starts the emulator of edge functions, with other arguments for deno. By default, the emulator listens on all interfaces, may download
+ * another deno, and resolves packages from the current folder.
  */
 function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeHandler; log: string[] } {
   const log: string[] = [];
@@ -193,8 +189,7 @@ function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeH
 }
 
 /**
- * Does what Netlify's CDN does to files: adds headers and a strong ETag of the content, and answers with a 304 if a
- * client has this ETag.
+ * Does what Netlify's CDN does to files: adds headers and a strong ETag of the content, and answers with a 304 if a client has this ETag.
  */
 async function asServed(request: Request, file: Response, status: number): Promise<Response> {
   const body = Buffer.from(await file.arrayBuffer());

@@ -1,6 +1,6 @@
 /**
- * Checks the answers of hosts that run none of this project's code. An answer must equal the answer of `npm start` to
- * the same request, or be an error. A client would read any other answer as data.
+ * Checks the answers of hosts that run none of this project's code. An answer must equal the answer of `npm start` to the same request, or
+ * be an error. A client would read any other answer as data.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { request } from 'node:http';
@@ -13,27 +13,20 @@ import { type Answer, type Host, type LocalHost, sendTo } from '../support/serve
 import { until } from '../support/until.ts';
 import type { PlainRequest } from './requests.ts';
 
-/**
- * Result of the check of an answer: `exact`, `refused` with the status (such as `refused 501`), or a description of the
- * problem.
- */
+/** Result of the check of an answer: `exact`, `refused` with the status (such as `refused 501`), or a description of the problem. */
 export type Verdict = string;
 
 /**
- * Checks an answer that differs from `expected`, the exact answer. Returns its problem, or undefined if the answer is an
- * acceptable error.
+ * Checks an answer that differs from `expected`, the exact answer. Returns its problem, or undefined if the answer is an acceptable error.
  */
 export type JudgeError = (answer: Answer, method: string, expected: Answer | undefined) => string | undefined;
 
-/**
- * True for the body of an empty list. Only an empty list may be answered with a 404, because a client reads a 404 as an
- * empty list.
- */
+/** True for the body of an empty list. Only an empty list may be answered with a 404, because a client reads a 404 as an empty list. */
 const isEmptyList = (body: string): boolean => (JSON.parse(body) as { total?: unknown }).total === 0;
 
 /**
- * Accepts an error of the API: JSON with the status, CORS for every origin, and no caching. If the exact answer is a
- * 200, the error must be a 501, or a 404 instead of an empty list.
+ * Accepts an error of the API: JSON with the status, CORS for every origin, and no caching. If the exact answer is a 200, the error must be
+ * a 501, or a 404 instead of an empty list.
  */
 const problemOfApiError: JudgeError = ({ status, headers, body }, method, expected) => {
   if (status < 400) return 'is no error';
@@ -64,10 +57,7 @@ function classify({ method, target }: PlainRequest, answer: Answer, expected: An
   return problem === undefined ? `refused ${answer.status}` : `WRONG ${problem}: ${answer.status} ${answer.body.slice(0, 100)}`;
 }
 
-/**
- * Sends all requests to a host and to `npm start`, several in parallel. Returns the verdicts in the order of the
- * requests.
- */
+/** Sends all requests to a host and to `npm start`, several in parallel. Returns the verdicts in the order of the requests. */
 export async function classifyAll(host: Host, exact: Host, requests: readonly PlainRequest[], judge?: JudgeError): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   let next = 0;
@@ -91,8 +81,8 @@ export function countVerdicts(verdicts: readonly Verdict[]): Record<Verdict, num
 }
 
 /**
- * Sends every request of the case table (test/support/cases.ts). Returns the verdict on each case by its name. The
- * verdict is `exact` if `checkCase` accepts the answer, including headers and ETag.
+ * Sends every request of the case table (test/support/cases.ts). Returns the verdict on each case by its name. The verdict is `exact` if
+ * `checkCase` accepts the answer, including headers and ETag.
  */
 export async function judgeCases(host: Host, judge: JudgeError = problemOfApiError): Promise<Record<string, Verdict>> {
   const verdicts: Record<string, Verdict> = {};
@@ -126,8 +116,8 @@ const STARTS = 4;
 class EndedError extends Error {}
 
 /**
- * Starts the program of a host on a free port, and waits until it answers. A parallel test may take the port first. If
- * the program ends instead of answering, starts it again on another port.
+ * Starts the program of a host on a free port, and waits until it answers. A parallel test may take the port first. If the program ends
+ * instead of answering, starts it again on another port.
  */
 export async function startProgram(callFor: (port: number) => ProgramCall): Promise<LocalHost> {
   for (let starts = 1; ; starts += 1) {
@@ -161,10 +151,7 @@ async function startOnce({ program, args, env = {} }: ProgramCall, port: number)
   };
 }
 
-/**
- * Returns the path of a program from a package of the distribution. Throws an error with advice if the program is
- * missing.
- */
+/** Returns the path of a program from a package of the distribution. Throws an error with advice if the program is missing. */
 export function findProgram(name: string): string {
   // Also searches folders outside of a user's PATH, where Debian installs servers.
   const found = spawnSync('sh', ['-c', `command -v ${name}`], { env: { PATH: `${process.env['PATH']}:/usr/sbin:/usr/local/sbin` } });

@@ -1,7 +1,4 @@
-/**
- * Tests that every host without this project's code must pass. The hosts are nginx and Caddy, each with its shipped
- * configuration.
- */
+/** Tests that every host without this project's code must pass. The hosts are nginx and Caddy, each with its shipped configuration. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -28,8 +25,8 @@ interface Plain {
   readonly name: string;
   start(dist: string, options?: HostOptions): Promise<LocalHost>;
   /**
-   * Targets that the web server itself refuses, or rewrites before it forwards them. Their answers are not exact, even
-   * with `npm start` behind the server.
+   * Targets that the web server itself refuses, or rewrites before it forwards them. Their answers are not exact, even with `npm start`
+   * behind the server.
    */
   readonly refusedByEngine: readonly string[];
   /** True if the configuration also sets the body of the error for a URL that is too long. */

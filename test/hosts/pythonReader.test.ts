@@ -1,7 +1,4 @@
-/**
- * Tests docs/read_archive.py, a reader of layout `archive` in another language. It must print the same records as `npm
- * start` returns.
- */
+/** Tests docs/read_archive.py, a reader of layout `archive` in another language. It must print the same records as `npm start` returns. */
 import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -10,8 +10,8 @@ export interface PlainRequest {
 }
 
 /**
- * Returns the first recorded request of each group, method and status, without `accept-encoding`, so that bodies are text.
- * Other tests cover compression.
+ * Returns the first recorded request of each group, method and status, without `accept-encoding`, so that bodies are text. Other tests
+ * cover compression.
  */
 export function vectorRequests(): PlainRequest[] {
   const first = new Map<string, PlainRequest>();
@@ -25,9 +25,7 @@ export function vectorRequests(): PlainRequest[] {
 
 const BLOCK = '/runes/v1/blocks/840001';
 
-/**
- * Targets that lead out of a list's folder or to private files, or that a server may parse differently from the API.
- */
+/** Targets that lead out of a list's folder or to private files, or that a server may parse differently from the API. */
 export const ODD_TARGETS: readonly string[] = [
   ...['20%2F20', '..%2F840002', '../840002', 'mint/20', '/mint', 'Mint', 'mint%00', 'mint.json', 'mint&operation_type=send'].map(
     (value) => `${BLOCK}/activity?operation_type=${value}`,
@@ -54,8 +52,7 @@ export const ODD_TARGETS: readonly string[] = [
   ...['10', '30', '0020', '-0', '9007199254740990', '9007199254740991', '9007199254740992', '9999999999999999', '18446744073709551616'].map(
     (offset) => `${BLOCK}/activity?offset=${offset}`,
   ),
-  // Targets as long as servers accept. If a regular expression gives up on such a text, the server must not accept the
-  // request.
+  // Targets as long as servers accept. If a regular expression gives up on such a text, the server must not accept the request.
   ...words(`
     ${BLOCK}/activity?limit=20&${'x&'.repeat(3800)}limit=60 ${BLOCK}/activity?limit=20&${'&'.repeat(7800)}limit=60
     ${BLOCK}/activity?limit=20&${'limi=&'.repeat(1200)}l%69mit=60 ${BLOCK}/activity?offset=${'0'.repeat(7800)}
@@ -126,10 +123,7 @@ const IDS = [
 const NAMES = ['limit', 'offset', 'operation_type', 'Limit', 'x', 'l%69mit', '', 'limit ', '+offset', 'limit[]', 'offset;limit'];
 const VALUES = [...words(`20 60 0 120 40 7 020 61 -1 mint send burn`), '', '1e1', '%32%30', '6%30', '20+', '2=0', '9007199254740992'];
 
-/**
- * Returns invented targets. Most of them are nearly right. Every part is one of a few values that hosts may parse in
- * several ways.
- */
+/** Returns invented targets. Most of them are nearly right. Every part is one of a few values that hosts may parse in several ways. */
 export const inventedTargets = (count: number): string[] => {
   const pick = (values: readonly string[]) => fc.constantFrom(...values);
   // Draws a right value more often than a wrong one, so that many targets are wrong in only one way.

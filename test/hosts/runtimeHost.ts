@@ -1,7 +1,4 @@
-/**
- * Runs the local server in Deno and Bun, with the exact commands of hosting/README.md. The package in this folder has
- * both programs.
- */
+/** Runs the local server in Deno and Bun, with the exact commands of hosting/README.md. The package in this folder has both programs. */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,8 +24,8 @@ export interface RuntimeHost extends LocalHost {
 }
 
 /**
- * Returns the documented command for a runtime. Replaces the folder and the port that the README names, also in the
- * permissions of the command.
+ * Returns the documented command for a runtime. Replaces the folder and the port that the README names, also in the permissions of the
+ * command.
  */
 function argumentsFor(runtime: Runtime, dist: string): string[] {
   const line = new RegExp(`^(${runtime} .*scripts/serve\\.ts)$`, 'm').exec(readFileSync(README, 'utf8'))?.[1];

@@ -1,6 +1,6 @@
 /**
- * Tests the local server in other runtimes than Node. Repeats those checks of test/serve/server.test.ts whose result
- * may depend on the runtime.
+ * Tests the local server in other runtimes than Node. Repeats those checks of test/serve/server.test.ts whose result may depend on the
+ * runtime.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * A small S3 server in memory, with the operations that rclone uses. Like the real one, it stores a complete object or
- * nothing, and requests need the access key, unless reading is public. It believes rclone's signatures. Similar servers
- * on npm write objects in place, so that a reader may find a partial object, and they omit folders from listings.
+ * A small S3 server in memory, with the operations that rclone uses. Like the real one, it stores a complete object or nothing, and
+ * requests need the access key, unless reading is public. It believes rclone's signatures. Similar servers on npm write objects in place,
+ * so that a reader may find a partial object, and they omit folders from listings.
  */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,7 +1,7 @@
 /**
- * Runs hosting/upload.sh with the real rclone, and with an S3 server on this machine. At the end, the bucket has the
- * files of the build, whatever happened before. During an upload, readers get an old answer, a new answer, or a 503. More
- * kills: KILLS=50 npx vitest run --config test/hosts/vitest.config.ts upload
+ * Runs hosting/upload.sh with the real rclone, and with an S3 server on this machine. At the end, the bucket has the files of the build,
+ * whatever happened before. During an upload, readers get an old answer, a new answer, or a 503. More kills: KILLS=50 npx vitest run
+ * --config test/hosts/vitest.config.ts upload
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -42,10 +42,7 @@ beforeEach(() => {
   s3.intercept = () => Promise.resolve(undefined);
 });
 
-/**
- * Blocks of each input, as height and fork. Compared with `before`, `after` replaces blocks 3 and 4, removes 5 and 6,
- * and adds 7 and 8.
- */
+/** Blocks of each input, as height and fork. Compared with `before`, `after` replaces blocks 3 and 4, removes 5 and 6, and adds 7 and 8. */
 const INPUTS: Readonly<Record<string, readonly string[]>> = {
   before: ['1a', '2a', '3a', '4a', '5a', '6a'],
   after: ['1a', '2a', '3b', '4b', '7a', '8a'],
@@ -94,9 +91,7 @@ const answersOf = async (dist: string) => {
   return Promise.all(TARGETS.map((target) => ask(mirror, target)));
 };
 
-/**
- * Requests targets from the bucket over HTTP until `stop` is called. `allowed` has the allowed answers for each target.
- */
+/** Requests targets from the bucket over HTTP until `stop` is called. `allowed` has the allowed answers for each target. */
 function poll(allowed: readonly (readonly string[])[]): { turn(): Promise<void>; stop(): Promise<Record<string, number>> } {
   const outcomes: Record<string, number> = { '503': 0 };
   const fetchFile = (path: string) => fetch(`http://127.0.0.1:${s3.port}/${BUCKET}/${path}`);
@@ -154,9 +149,7 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
   return stdout;
 }
 
-/**
- * Uploads after an upload was killed. Repeats while the killed rclone still has the lock, until its process has ended.
- */
+/** Uploads after an upload was killed. Repeats while the killed rclone still has the lock, until its process has ended. */
 async function uploadAfterKill(dist: string): Promise<void> {
   await until(async () => {
     const { code, stderr } = await finished(start(dist));
@@ -168,8 +161,8 @@ async function uploadAfterKill(dist: string): Promise<void> {
 const build = (dist: string, input: string, layout: Layout) => testBuild(dist, { inputs: [join(work, input)], layout, lists: true });
 
 /**
- * Checks that the bucket has the files of the build, byte for byte, and apart from these only the files `others` and files
- * that are named by their content, which the next upload may delete. Returns the latter.
+ * Checks that the bucket has the files of the build, byte for byte, and apart from these only the files `others` and files that are named
+ * by their content, which the next upload may delete. Returns the latter.
  */
 function expectSame(dist: string, others: readonly string[] = []): string[] {
   const files = filesBelow(dist).filter((path) => !path.startsWith('.'));
@@ -191,8 +184,7 @@ const newDist = () => {
 };
 
 /**
- * For each layout, the uploaded build of the input `before`, and the objects in the bucket after the upload. Most tests
- * begin with them.
+ * For each layout, the uploaded build of the input `before`, and the objects in the bucket after the upload. Most tests begin with them.
  */
 const beginnings = new Map<Layout, { readonly dist: string; readonly objects: S3Server['objects'] }>();
 

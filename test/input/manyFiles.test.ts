@@ -1,6 +1,6 @@
 /**
- * Tests input with 200,000 files, because an operator may have a file for each block. A function call can have
- * only about 125,000 arguments, so code that passes a file per argument would fail.
+ * Tests input with 200,000 files, because an operator may have a file for each block. A function call can have only about 125,000
+ * arguments, so code that passes a file per argument would fail.
  */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

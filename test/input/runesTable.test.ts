@@ -1,6 +1,5 @@
 /**
- * Tests the runes table. Builds read all of its columns in every format, check them, join several files, and keep the
- * table in the state.
+ * Tests the runes table. Builds read all of its columns in every format, check them, join several files, and keep the table in the state.
  */
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,10 +23,7 @@ const LARGEST = 2n ** 128n - 1n;
 const COLUMNS =
   'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
 
-/**
- * A table as psql writes it. It has the rune 1:0 without a transaction, a rune with all terms, a cenotaph, and a rune
- * without terms.
- */
+/** A table as psql writes it. It has the rune 1:0 without a transaction, a rune with all terms, a cenotaph, and a rune without terms. */
 const PSQL = `${COLUMNS}
 1:0,0,UNCOMMONGOODS,UNCOMMON•GOODS,${hex('5')},840000,0,"",0,0,⧉,1,${LARGEST},840000,1050000,,,f,f,0
 5:1,1,A,A,${hex('5')},5,1,${hex('a')},38,${LARGEST},"a""b",${LARGEST},0,0,18446744073709551615,9007199254740993,7,t,f,1700000005
@@ -129,9 +125,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/**
- * Makes an input folder with a ledger and these files. Returns functions that build it and read the runes in the state.
- */
+/** Makes an input folder with a ledger and these files. Returns functions that build it and read the runes in the state. */
 function inputOf(files: Readonly<Record<string, string>>) {
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];

@@ -1,7 +1,4 @@
-/**
- * Tests lists as CSV: quoting according to RFC 4180, columns, missing values, and text that a spreadsheet would
- * execute.
- */
+/** Tests lists as CSV: quoting according to RFC 4180, columns, missing values, and text that a spreadsheet would execute. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CSV_PATHS, csvColumns, csvLine, csvLines } from '../../src/lists/csv.ts';

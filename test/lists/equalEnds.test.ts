@@ -1,6 +1,6 @@
 /**
- * Tests ids with the same ending, which have the same key in an archive. Builds and answers read each page only
- * once, no matter how many of these ids exist.
+ * Tests ids with the same ending, which have the same key in an archive. Builds and answers read each page only once, no matter how many of
+ * these ids exist.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,9 +25,7 @@ const END = '0123456789ab';
 const work = temporaryFolder();
 const out = join(work, 'out');
 
-/**
- * Returns the id of a transaction, or the hash of a block. All of them have the same ending, so they have the same key.
- */
+/** Returns the id of a transaction, or the hash of a block. All of them have the same ending, so they have the same key. */
 const idOf = (height: number, tx: number) => hex(`${height} ${tx}`).slice(0, -END.length) + END;
 const blockOf = (height: number, ids: readonly string[]) =>
   ndjson(

@@ -1,6 +1,6 @@
 /**
- * Sends the recorded requests for etchings to the local server, which has builds of the same data in dialect `hiro`.
- * The answers must equal the recorded ones, except where a rule overrides them.
+ * Sends the recorded requests for etchings to the local server, which has builds of the same data in dialect `hiro`. The answers must equal
+ * the recorded ones, except where a rule overrides them.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,10 +17,7 @@ import { recordedOutput } from '../support/recorded.ts';
 import { ETCHING_INPUTS, replay } from '../support/recordedLists.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 
-/**
- * Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API
- * has changed.
- */
+/** Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API has changed. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   '1:0 is turbo, and its transaction id is zeros': 15,
   'Node refuses bytes beyond ASCII in a path': 6,
@@ -39,8 +36,8 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
 };
 
 /**
- * SHA-256 of the stored list of etchings, by the constant FORMAT of the state. If the hash changes, old states are no
- * longer valid: raise FORMAT, then update this line.
+ * SHA-256 of the stored list of etchings, by the constant FORMAT of the state. If the hash changes, old states are no longer valid: raise
+ * FORMAT, then update this line.
  */
 const ETCHINGS_OF_FORMAT = { 21: '04201d3bd4bc9be2dae6f4a95202245bcc97f1fa5df201e6761d32687652e4f2' };
 

@@ -1,6 +1,6 @@
 /**
- * Tests lists that are stored as a complete list and as changes to it. Each window equals that of the merged list, and
- * needs only the pages that have its entries.
+ * Tests lists that are stored as a complete list and as changes to it. Each window equals that of the merged list, and needs only the pages
+ * that have its entries.
  */
 import { describe, expect, it } from 'vitest';
 import { isArchiveError } from '../../src/format/archiveError.ts';

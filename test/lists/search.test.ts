@@ -1,6 +1,6 @@
 /**
- * Tests search files, which find runes by the letters of their names. Tests the function that makes them from runes,
- * and the files of builds.
+ * Tests search files, which find runes by the letters of their names. Tests the function that makes them from runes, and the files of
+ * builds.
  */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Sends the recorded requests to the local server, which has builds of the same data in dialect `hiro` and in each
- * layout. The answers must equal the recorded ones, except where a rule overrides them.
+ * Sends the recorded requests to the local server, which has builds of the same data in dialect `hiro` and in each layout. The answers must
+ * equal the recorded ones, except where a rule overrides them.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/mirrorOptions.ts';
@@ -11,10 +11,7 @@ import { type LocalHost, startServer } from '../support/server.ts';
 const vectors = readVectors();
 /** The ETag that all recorded answers have. A mirror has a different ETag for each answer. */
 const RECORDED_ETAG = '00000000000000060d55383e4e7f8eac0aacb091339172792f4e557c98c91973';
-/**
- * Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API
- * has changed.
- */
+/** Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API has changed. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'OPTIONS is always a preflight: 204': 4,
   'other methods on an API path: 405 with Allow': 9,

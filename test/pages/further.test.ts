@@ -1,7 +1,4 @@
-/**
- * Tests requests for all parts of the API except records: their paths and rules, and the answers of a mirror without a
- * part.
- */
+/** Tests requests for all parts of the API except records: their paths and rules, and the answers of a mirror without a part. */
 
 import { describe, expect, it } from 'vitest';
 import type { Archive } from '../../src/format/archiveReader.ts';

@@ -178,9 +178,7 @@ it('an unknown id makes a reader request the manifest again only if absence must
 });
 
 describe('a partly written page', () => {
-  /**
-   * Returns a record whose address ends like a page. So the end of a cut page does not prove that the page is complete.
-   */
+  /** Returns a record whose address ends like a page. So the end of a cut page does not prove that the page is complete. */
   const tricky = (i: number) => `{"rune":{"id":"1:${i}"},"address":"}]}}}]}"}`;
 
   it.each([
@@ -256,8 +254,7 @@ describe('pages of two builds', () => {
       expect(await ask('', files)).toMatchObject({ kind: 'page', isSettled });
       expect(await ask('?limit=3', files)).toMatchObject({ kind: 'window', isSettled });
       expect(await ask('?limit=60&offset=30', files)).toMatchObject({ kind: 'window', isSettled: false });
-      // The answer has no records, which would show the block's height. So the page map cannot know whether the block
-      // is settled.
+      // The answer has no records, which would show the block's height. So the page map cannot know whether the block is settled.
       expect(await ask('?offset=500', files)).toMatchObject({ kind: 'window', isSettled: false });
     }
   });

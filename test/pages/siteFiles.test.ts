@@ -129,8 +129,7 @@ describe('netlify.toml', () => {
   it.each(pathsOf(BUILD_FILES.filter(({ path }) => path !== MARKER_PATH)))('gives %s its headers', (path) => {
     const set = Object.fromEntries(rules.filter((rule) => rule.path.test(`/${path}`)).flatMap(({ headers }) => headers));
     const wanted = fileHeaders(path);
-    // Netlify itself sets the content types of all other files, and the configuration has a separate rule for Parquet
-    // files.
+    // Netlify itself sets the content types of all other files, and the configuration has a separate rule for Parquet files.
     const typed = /(?:^(?!rows\/).*\.json|\.ts)$/.test(path) ? ['content-type'] : [];
     const names = [...Object.keys(FILE_HEADERS), ...typed, ...('content-security-policy' in wanted ? ['content-security-policy'] : [])];
     const expected: Readonly<Record<string, string>> = {

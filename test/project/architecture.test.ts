@@ -96,8 +96,8 @@ describe('bytes', () => {
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
 
   /**
-   * Returns each call of `slice` on bytes, as `file:line`. The compiler knows from its types whether a value is bytes,
-   * a string or an array.
+   * Returns each call of `slice` on bytes, as `file:line`. The compiler knows from its types whether a value is bytes, a string or an
+   * array.
    */
   function slicesOfBytes(files: readonly string[], host: ts.CompilerHost): string[] {
     const built = ts.createProgram(files, options, host);

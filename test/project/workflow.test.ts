@@ -1,6 +1,6 @@
 /**
- * Tests the text of the workflow of GitHub Actions: its permissions, its caches, and where its values come from.
- * test/hosts/update.test.ts does what its steps do.
+ * Tests the text of the workflow of GitHub Actions: its permissions, its caches, and where its values come from. test/hosts/update.test.ts
+ * does what its steps do.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * Tests rules that hold for all workflows in .github. test/project/workflow.test.ts tests the workflow that updates a
- * mirror.
- */
+/** Tests rules that hold for all workflows in .github. test/project/workflow.test.ts tests the workflow that updates a mirror. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Tests the checks of rows, and digests that SQL computes from ledger rows. The digests equal digests of parsed records, whether or not the SQL sorts
- * the rows again.
+ * Tests the checks of rows, and digests that SQL computes from ledger rows. The digests equal digests of parsed records, whether or not the
+ * SQL sorts the rows again.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -21,10 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/**
- * Writes ledger rows of this many runes. Some cells have characters that JSON escapes. Returns the paths of the rows
- * and the runes.
- */
+/** Writes ledger rows of this many runes. Some cells have characters that JSON escapes. Returns the paths of the rows and the runes. */
 async function write(runes: number): Promise<readonly [rows: string, runes: string]> {
   const paths = [join(folder, `rows-${runes}.parquet`), join(folder, `runes-${runes}.parquet`)] as const;
   const values: Readonly<Record<string, string>> = {

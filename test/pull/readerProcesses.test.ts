@@ -42,8 +42,8 @@ it.each([
     seen = Math.max(seen, readers().length);
     return seen;
   };
-  // A call starts its process immediately. So all processes that the limit allows exist before the first result, but a
-  // new one has its command line only when it has begun.
+  // A call starts its process immediately. So all processes that the limit allows exist before the first result, but a new one has its
+  // command line only when it has begun.
   await until(() => look() >= most);
   expect(await Promise.all(reads)).toEqual(reads.map(() => 'refused'));
   look();

@@ -27,10 +27,7 @@ export class BlockWriter {
   #at = 0;
   readonly #txids: Buffer[] = [];
 
-  /**
-   * Begins a block with its coinbase transaction. The input contains the height, so that no two coinbase transactions
-   * have the same id.
-   */
+  /** Begins a block with its coinbase transaction. The input contains the height, so that no two coinbase transactions have the same id. */
   constructor(
     readonly height: number,
     coinbase: readonly Uint8Array[],
@@ -53,10 +50,7 @@ export class BlockWriter {
     return this.#add(inputs, scripts, new Uint8Array());
   }
 
-  /**
-   * Returns the mined block. `previous` is the hash of the previous block, in the byte order of hashing. `time` is in
-   * seconds.
-   */
+  /** Returns the mined block. `previous` is the hash of the previous block, in the byte order of hashing. `time` is in seconds. */
   end(previous: Uint8Array, time: number): { readonly bytes: Buffer; readonly hash: Buffer } {
     const header = Buffer.alloc(HEADER_BYTES);
     header.writeUInt32LE(0x20000000, 0);

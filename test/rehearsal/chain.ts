@@ -1,10 +1,9 @@
 /**
- * Invents a regtest chain with the shape of mainnet since its first block with runes: bursts of etchings, runs of
- * mints, wide transfers, addresses with very many outputs, transactions that spend many old outputs, and spam. The same
- * options always make the same chain.
+ * Invents a regtest chain with the shape of mainnet since its first block with runes: bursts of etchings, runs of mints, wide transfers,
+ * addresses with very many outputs, transactions that spend many old outputs, and spam. The same options always make the same chain.
  *
- * Memory is bounded: the maker forgets outputs at random, which then stay unspent. It only estimates the runes of an
- * output, so some messages move runes that the output does not have, as on mainnet.
+ * Memory is bounded: the maker forgets outputs at random, which then stay unspent. It only estimates the runes of an output, so some
+ * messages move runes that the output does not have, as on mainnet.
  */
 import { hash } from 'node:crypto';
 import { randomNumbers } from '../../bench/random.ts';
@@ -16,15 +15,15 @@ import { addressScript, edictsOf, messageScript, type Rune, SPAM, scriptWithoutA
 export const MAINNET = { blocks: 137_000, rowsPerBlock: 1500 } as const;
 
 /**
- * Mean number of rows of a block at the rates below (RATES). FIXED_ROWS of them come from etchings and events, which do
- * not depend on these rates.
+ * Mean number of rows of a block at the rates below (RATES). FIXED_ROWS of them come from etchings and events, which do not depend on these
+ * rates.
  */
 export const ROWS_PER_BLOCK = 12;
 const FIXED_ROWS = 6;
 
 /**
- * The chain has 20 epochs, which then repeat. An epoch has a kind, which sets the rates of its blocks. EPOCH_BLOCKS is
- * the length of an epoch in a chain as long as mainnet. A shorter chain has shorter epochs.
+ * The chain has 20 epochs, which then repeat. An epoch has a kind, which sets the rates of its blocks. EPOCH_BLOCKS is the length of an
+ * epoch in a chain as long as mainnet. A shorter chain has shorter epochs.
  */
 const EPOCH_BLOCKS = 100;
 const EPOCHS = 20;
@@ -51,8 +50,8 @@ const RATES: Readonly<Record<Kind, Readonly<Record<'etching' | 'mint' | 'edict' 
 };
 
 /**
- * Special transactions. `every` is the number of blocks between two of them, in a chain as long as mainnet. `size` is
- * the number of outputs, inputs or edicts of each.
+ * Special transactions. `every` is the number of blocks between two of them, in a chain as long as mainnet. `size` is the number of
+ * outputs, inputs or edicts of each.
  */
 const EVENTS = {
   /** Gives outputs to a single address, which then has hundreds of thousands of outputs. */
@@ -66,8 +65,8 @@ const EVENTS = {
 } as const;
 
 /**
- * A transaction with so many edicts to all outputs that it would make more than 10,000 rows. `times` is the number of
- * such transactions in the chain.
+ * A transaction with so many edicts to all outputs that it would make more than 10,000 rows. `times` is the number of such transactions in
+ * the chain.
  */
 const ROWS_SUMMED = { edicts: 101, outputs: 100, times: 3 } as const;
 
@@ -78,9 +77,7 @@ const MOST_UNDONE = 130;
 const MOST_COINS = 200_000;
 const MOST_OPEN = 2000;
 
-/**
- * Number of blocks between a commitment and its etching. At least six are required, so `late` makes an invalid etching.
- */
+/** Number of blocks between a commitment and its etching. At least six are required, so `late` makes an invalid etching. */
 const COMMITTED = { early: 8, late: 4 } as const;
 
 /** Share of etchings that have a name and need a commitment. The others get reserved names. */
@@ -97,10 +94,7 @@ interface Coin {
   readonly runes: readonly Rune[];
 }
 
-/**
- * A planned etching: its name, and the output that commits to this name. `commitment` is missing until this output
- * exists.
- */
+/** A planned etching: its name, and the output that commits to this name. `commitment` is missing until this output exists. */
 interface Planned {
   readonly name: bigint;
   /** Blocks from the commitment to the etching. */
@@ -116,8 +110,8 @@ export interface ChainOptions {
   /** Number of blocks of the complete chain. In a shorter chain, epochs are shorter and events are smaller. */
   readonly blocks: number;
   /**
-   * Approximate number of rows of a block. It changes only the rates of mints, transfers and spam. The rates of
-   * etchings, and the sizes of events, always equal those of mainnet.
+   * Approximate number of rows of a block. It changes only the rates of mints, transfers and spam. The rates of etchings, and the sizes of
+   * events, always equal those of mainnet.
    */
   readonly rows: number;
   /** Height of the first block, 0 by default. */
@@ -141,10 +135,7 @@ export interface MadeBlock {
   readonly commitments: readonly CommittedOutput[];
 }
 
-/**
- * State that blocks change, except the coins (outputs that may have runes). Copied before each block, so that the block
- * can be undone.
- */
+/** State that blocks change, except the coins (outputs that may have runes). Copied before each block, so that the block can be undone. */
 interface State {
   height: number;
   previous: Uint8Array;
@@ -179,9 +170,7 @@ export class ChainMaker {
   /** Data that undoes each of the last blocks, in order of height. */
   readonly #undo: { readonly state: State; readonly coins: (() => void)[] }[] = [];
   #salt = 0;
-  /**
-   * From this height on, a branch has other transactions than the replaced blocks. Below it, only its headers differ.
-   */
+  /** From this height on, a branch has other transactions than the replaced blocks. Below it, only its headers differ. */
   #changedFrom = Infinity;
   #writer = new BlockWriter(0, []);
   #committed: CommittedOutput[] = [];
@@ -218,8 +207,8 @@ export class ChainMaker {
   }
 
   /**
-   * Removes all blocks above the height `to`, at most MOST_UNDONE. Then `next` makes another branch. Its headers
-   * differ, and from `changedFrom` on its transactions differ too. `salt` is different for each branch.
+   * Removes all blocks above the height `to`, at most MOST_UNDONE. Then `next` makes another branch. Its headers differ, and from
+   * `changedFrom` on its transactions differ too. `salt` is different for each branch.
    */
   rewind(to: number, salt: number, changedFrom: number): void {
     while (this.#state.height > to) {
@@ -293,8 +282,7 @@ export class ChainMaker {
   }
 
   /**
-   * Returns a script to receive runes. Most scripts belong to one of many known addresses, some to a new address, and a
-   * few to no address.
+   * Returns a script to receive runes. Most scripts belong to one of many known addresses, some to a new address, and a few to no address.
    */
   #script(): Uint8Array {
     const draw = this.#random();
@@ -344,8 +332,8 @@ export class ChainMaker {
   }
 
   /**
-   * Returns an input whose spent output is not in the chain and has no runes. No two blocks draw the same input,
-   * because equal transactions would have equal ids.
+   * Returns an input whose spent output is not in the chain and has no runes. No two blocks draw the same input, because equal transactions
+   * would have equal ids.
    */
   #otherInput(): Spend {
     return { txid: hash('sha256', `other ${this.#state.height} ${this.#random()}`, 'buffer'), vout: this.#below(3) };
@@ -465,8 +453,7 @@ export class ChainMaker {
   #mint(rune: Rune): void {
     const pointer = this.#chance(0.05) ? [22, 0] : [];
     const txid = this.#writer.add([this.#otherInput()], [messageScript([...mintOf(rune), ...pointer], this.#below(4)), this.#script()]);
-    // If `pointer` is set, the runes go to the output of the message, which burns them. So the transaction has no coin
-    // to keep.
+    // If `pointer` is set, the runes go to the output of the message, which burns them. So the transaction has no coin to keep.
     if (pointer.length === 0) this.#keep(txid, 1, [rune]);
   }
 
@@ -524,8 +511,8 @@ export class ChainMaker {
   }
 
   /**
-   * Distributes runes of an event's treasury to all outputs of a transaction. The outputs belong to one collecting
-   * address, or to new addresses.
+   * Distributes runes of an event's treasury to all outputs of a transaction. The outputs belong to one collecting address, or to new
+   * addresses.
    */
   #give(name: 'collect' | 'airdrop', outputs: number, edicts: number): void {
     const coin = this.#state.treasury[name];

@@ -1,6 +1,6 @@
 /**
- * Stores an invented chain on disk. Blocks are only added, including those of branches, so that the simulated node can
- * read while the rehearsal writes. A block replaces all earlier blocks of the same or a greater height.
+ * Stores an invented chain on disk. Blocks are only added, including those of branches, so that the simulated node can read while the
+ * rehearsal writes. A block replaces all earlier blocks of the same or a greater height.
  *
  *     HASH.bin           a block
  *     chain.txt          for each block: hash, height
@@ -51,10 +51,7 @@ export class ChainReader {
 
   constructor(readonly folder: string) {}
 
-  /**
-   * Returns the best chain, by height, when the folder has only its first `count` blocks. `count` may not decrease
-   * between calls.
-   */
+  /** Returns the best chain, by height, when the folder has only its first `count` blocks. `count` may not decrease between calls. */
   chainAfter(count: number): readonly FakeBlock[] {
     const { folder } = this;
     const paths = pathsOf(folder);

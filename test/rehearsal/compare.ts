@@ -1,6 +1,5 @@
 /**
- * Compares the answers of a mirror with the model: every output, balance, holder and supply, and answers to random
- * requests of all kinds.
+ * Compares the answers of a mirror with the model: every output, balance, holder and supply, and answers to random requests of all kinds.
  */
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -38,8 +37,8 @@ export interface Mirror {
 }
 
 /**
- * Adds up the hashes of all answers. The order of the requests does not matter: if two mirrors answer the same requests
- * with the same bytes, their sums are equal.
+ * Adds up the hashes of all answers. The order of the requests does not matter: if two mirrors answer the same requests with the same
+ * bytes, their sums are equal.
  */
 export class AnswerSum {
   #sum = 0n;
@@ -136,8 +135,8 @@ const path = (...parts: readonly string[]): string => `/runes/v1/${parts.map(enc
 const windowed = (target: string, { offset, limit }: Window): string => `${target}?offset=${offset}&limit=${limit}`;
 
 /**
- * `window` is the part of the list to compare, or undefined for all pages. `first` has fields at the beginning of the
- * answer that most lists lack.
+ * `window` is the part of the list to compare, or undefined for all pages. `first` has fields at the beginning of the answer that most
+ * lists lack.
  */
 interface ListForm {
   readonly window?: Window | undefined;
@@ -190,8 +189,8 @@ class Comparison {
   }
 
   /**
-   * Checks one window of a list, or all of its pages. `total` is the expected number of entries, and `entry` returns an
-   * expected entry by its index.
+   * Checks one window of a list, or all of its pages. `total` is the expected number of entries, and `entry` returns an expected entry by
+   * its index.
    */
   async list(target: string, total: number, entry: (index: number) => string, { window, first }: ListForm = {}): Promise<void> {
     for (const one of window ? [window] : pagesOf(total)) {
@@ -199,10 +198,7 @@ class Comparison {
     }
   }
 
-  /**
-   * Checks one window of a rune's holders, or all of its pages. The answer may be about an older block, whose height it
-   * then names.
-   */
+  /** Checks one window of a rune's holders, or all of its pages. The answer may be about an older block, whose height it then names. */
   async holders(rune: Rune, window?: Window, name = rune.id): Promise<void> {
     const { model, differences } = this.of;
     const target = path('etchings', name, 'holders');
@@ -274,15 +270,14 @@ async function compareFolded(comparison: Comparison, { model, rows }: Compared, 
 }
 
 /**
- * Largest number of records that a mirror reads to find the runes of a spent output: 25 pages of 60. The records are
- * those of the transaction that created the output.
+ * Largest number of records that a mirror reads to find the runes of a spent output: 25 pages of 60. The records are those of the
+ * transaction that created the output.
  */
 const MOST_READ = 1500;
 
 /**
- * Compares all unspent outputs, balances, holders, etchings and supplies with the model. Reads the unspent outputs from
- * the lists of addresses, and requests only outputs without an address one by one. If `spent` is true, requests every
- * output that ever existed.
+ * Compares all unspent outputs, balances, holders, etchings and supplies with the model. Reads the unspent outputs from the lists of
+ * addresses, and requests only outputs without an address one by one. If `spent` is true, requests every output that ever existed.
  */
 export async function compareAll(compared: Compared, spent: boolean): Promise<void> {
   const comparison = new Comparison(compared);
@@ -363,9 +358,7 @@ export const outpointsOf = ({ txid, rows }: TransactionRows): string[] =>
 
 const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
 
-/**
- * Compares the answers to random requests of all kinds with the model. The same seed and model give the same requests.
- */
+/** Compares the answers to random requests of all kinds with the model. The same seed and model give the same requests. */
 export async function compareRandom(compared: Compared, candidates: Candidates, count: number, seed: number): Promise<void> {
   const comparison = new Comparison(compared);
   const { model, rows, lacks = [] } = compared;

@@ -1,6 +1,5 @@
 /**
- * Computes the expected bodies of answers in dialect `contract`, from the model and the rules of docs/api.md. Uses no
- * code of the program.
+ * Computes the expected bodies of answers in dialect `contract`, from the model and the rules of docs/api.md. Uses no code of the program.
  */
 import { type Answers, type Balance, decimal, type OutputAnswer, type TransactionRows } from './model/model.ts';
 import type { Row } from './model/rows.ts';

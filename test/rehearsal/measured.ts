@@ -10,10 +10,7 @@ import { ROOT } from '../support/cli.ts';
 /** Milliseconds between two measurements of memory. */
 const LOOK_MS = 250;
 
-/**
- * Limits of the commands that differ from the default. Each process adds a line to the file `crossed`, with the limits
- * that it crossed.
- */
+/** Limits of the commands that differ from the default. Each process adds a line to the file `crossed`, with the limits that it crossed. */
 export interface Limited {
   readonly changes: Partial<Limits>;
   readonly crossed: string;

@@ -1,7 +1,7 @@
 /**
- * A rehearsal of mainnet. Invents a chain as long as mainnet's, and serves it from a simulated node. Runs the real
- * commands on it: pulls and builds up to several heights, then follows the node through new blocks and reorganisations,
- * and kills commands at random moments. An independent model (model/) gives the expected answers.
+ * A rehearsal of mainnet. Invents a chain as long as mainnet's, and serves it from a simulated node. Runs the real commands on it: pulls
+ * and builds up to several heights, then follows the node through new blocks and reorganisations, and kills commands at random moments. An
+ * independent model (model/) gives the expected answers.
  */
 import type { ChildProcess } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -120,8 +120,8 @@ const REORGANISED = 3;
 const KILLED = 1 / 2;
 
 /**
- * A kill comes at most this many milliseconds after a new block, so it may come before, during or after the pull's
- * work: the pull takes about 3,000 ms to follow a block.
+ * A kill comes at most this many milliseconds after a new block, so it may come before, during or after the pull's work: the pull takes
+ * about 3,000 ms to follow a block.
  */
 const KILLED_WITHIN_MS = 4000;
 
@@ -145,9 +145,7 @@ interface Stage extends Partial<Measured> {
   readonly what?: string;
 }
 
-/**
- * Results of a rehearsal. With other limits than the default, `crossed` counts how often commands crossed each limit.
- */
+/** Results of a rehearsal. With other limits than the default, `crossed` counts how often commands crossed each limit. */
 interface Rehearsed {
   readonly differences: Differences;
   readonly answers: AnswerSum;
@@ -253,9 +251,8 @@ class Rehearsal {
   }
 
   /**
-   * Removes the spent outputs from the rows of the last block that spends any, calls `work`, and restores the rows.
-   * This simulates a source that corrects spent outputs later, which does not change the digest of the block's records.
-   * Does nothing if no row spends an output.
+   * Removes the spent outputs from the rows of the last block that spends any, calls `work`, and restores the rows. This simulates a source
+   * that corrects spent outputs later, which does not change the digest of the block's records. Does nothing if no row spends an output.
    */
   async #withoutSpent(work: () => Promise<void>): Promise<void> {
     const pulled = join(this.#paths.input, 'pulled');
@@ -338,10 +335,7 @@ class Rehearsal {
     this.#log.info('stage', text, { ...stage });
   }
 
-  /**
-   * Compares all answers of the build in the output folder with the model. If `spent` is true, also compares spent
-   * outputs.
-   */
+  /** Compares all answers of the build in the output folder with the model. If `spent` is true, also compares spent outputs. */
   async #compare(requests: number, seed: number, spent: boolean): Promise<void> {
     const { height } = this.#model.tip;
     await this.#withMirror(async (compared) => {

@@ -1,6 +1,6 @@
 /**
- * Stores the rows of the model on disk. Records in memory which list has which rows, so memory grows with the number of
- * rows, but not with their text.
+ * Stores the rows of the model on disk. Records in memory which list has which rows, so memory grows with the number of rows, but not with
+ * their text.
  */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { TransactionRows } from './model/model.ts';
@@ -21,10 +21,7 @@ export interface RowWindow {
   readonly rows: readonly PlacedRow[] | undefined;
 }
 
-/**
- * A list: the indexes of the transactions that have its rows, ascending. A transaction occurs once for each of these
- * rows.
- */
+/** A list: the indexes of the transactions that have its rows, ascending. A transaction occurs once for each of these rows. */
 type List = number[];
 
 interface Wanted {
@@ -146,8 +143,8 @@ export class RowStore {
   }
 
   /**
-   * Returns a window of a list, with the last transaction and its last row first. If `isExact` is true, the list names
-   * a transaction exactly once for each row that `fits`. Then transactions outside of the window need not be read.
+   * Returns a window of a list, with the last transaction and its last row first. If `isExact` is true, the list names a transaction
+   * exactly once for each row that `fits`. Then transactions outside of the window need not be read.
    */
   #window(list: List, { offset, limit, fits, isExact }: Wanted): RowWindow {
     const rows: PlacedRow[] = [];

@@ -90,9 +90,7 @@ export function scriptWithoutAddress(number: number): Uint8Array {
   }
 }
 
-/**
- * Scripts without a valid runes message, for the first output of a transaction. The transaction has one more output.
- */
+/** Scripts without a valid runes message, for the first output of a transaction. The transaction has one more output. */
 export const SPAM: readonly ((rune: Rune, height: number) => Uint8Array)[] = [
   // Other data, and an empty OP_RETURN.
   () => Uint8Array.of(0x6a, 5, 0x68, 0x65, 0x6c, 0x6c, 0x6f),

@@ -76,8 +76,8 @@ describe('messages', () => {
 });
 
 /**
- * Converts a message to the format of the fixtures. Omits undefined values, empty lists, and a false `turbo`. Converts
- * bigints to numbers, or to texts if they are too large.
+ * Converts a message to the format of the fixtures. Omits undefined values, empty lists, and a false `turbo`. Converts bigints to numbers,
+ * or to texts if they are too large.
  */
 function plain(message: Message): object {
   const { kind, ...fields } = message;

@@ -1,7 +1,4 @@
-/**
- * Tests rules of the protocol that the fixtures do not cover: names, addresses, rows, damaged blocks and hostile
- * transactions.
- */
+/** Tests rules of the protocol that the fixtures do not cover: names, addresses, rows, damaged blocks and hostile transactions. */
 import { bech32, bech32m } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import { addressOf, hasAddress, scriptOfAddress } from '../../src/runes/address.ts';
@@ -37,8 +34,8 @@ describe('names', () => {
     ['A', 1, 'A'],
   ])('%s with the spacers %d is spelled %s', (text, spacers, spaced) => expect(spacedName(text, spacers)).toBe(spaced));
 
-  // Smallest names that may be etched at some heights: before the first block with runes, and around each step of
-  // 17,500 blocks (the block before the step, the step, and the block after it).
+  // Smallest names that may be etched at some heights: before the first block with runes, and around each step of 17,500 blocks (the block
+  // before the step, the step, and the block after it).
   const STEPS = [
     ['AAAAAAAAAAAAA', 'ZZYZXBRKWXVA', 'ZZXZUDIVTVQA'],
     ['AAAAAAAAAAAA', 'ZZYZXBRKWXV', 'ZZXZUDIVTVQ'],
@@ -163,10 +160,7 @@ describe('commitments', () => {
   ])('%s pushes %s: %s', (bytes, data, found) => expect(pushes(hex(bytes), hex(data))).toBe(found));
 });
 
-/**
- * Returns a transaction that etches a rune with a reserved name and this premine. The message is output 0, and
- * `outputs` follow it.
- */
+/** Returns a transaction that etches a rune with a reserved name and this premine. The message is output 0, and `outputs` follow it. */
 const etching = (premine: bigint, outputs: readonly Uint8Array[], fields: readonly (bigint | number)[] = []): Transaction => ({
   inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }],
   outputs: [messageScript([2, 1, 6, premine, ...fields]), ...outputs],
@@ -186,10 +180,7 @@ describe('an etching with a name', () => {
   const control = Uint8Array.of(0xc0);
   const message = messageScript([2, 1, 4, name]);
 
-  /**
-   * Makes a chain that commits to names in block 1 and etches them at `height`. Each witness belongs to a separate
-   * transaction.
-   */
+  /** Makes a chain that commits to names in block 1 and etches them at `height`. Each witness belongs to a separate transaction. */
   function etched(height: number, script: Uint8Array, ...witnesses: Uint8Array[][]): { ids: string[]; asked: number } {
     const chain = new MemoryChain(NETWORKS.regtest);
     const { block } = chain.add(
@@ -245,9 +236,7 @@ describe('rows', () => {
   const [ALICE, BOB] = [alice, bob].map((script) => addressOf(script, NETWORKS.regtest, hash256));
   const nobody = Uint8Array.of(0x51);
 
-  /**
-   * Makes a chain with one rune. Alice has 100 units in output 1. A script without an address has 50 units in output 2.
-   */
+  /** Makes a chain with one rune. Alice has 100 units in output 1. A script without an address has 50 units in output 2. */
   function started(): { chain: MemoryChain; alice: Uint8Array; nobody: Uint8Array } {
     const chain = new MemoryChain(NETWORKS.regtest);
     const { rows } = chain.add(blockBytes(1, [etching(150n, [alice, nobody], [0, 0, 0, 100, 1, 0, 0, 50, 2])]), 1);
@@ -263,8 +252,8 @@ describe('rows', () => {
   it('exist for every kind of move', () => {
     const { chain, ...from } = started();
     const message = messageScript([0, 1, 1, 70, 1, 0, 0, 40, 2, 0, 0, 15, 0, 0, 0, 1, 3]);
-    // Output 0 is the message. Output 1 belongs to Bob, output 2 has no address, and output 3 is another OP_RETURN. Bob
-    // gets the units that no edict moves.
+    // Output 0 is the message. Output 1 belongs to Bob, output 2 has no address, and output 3 is another OP_RETURN. Bob gets the units that
+    // no edict moves.
     const inputs = [{ outpoint: from.nobody }, { outpoint: from.alice }];
     const { rows } = chain.add(blockBytes(2, [{ inputs, outputs: [message, bob, nobody, Uint8Array.of(0x6a)] }]), 2);
     expect(rows.map(told)).toEqual([
@@ -405,8 +394,8 @@ describe('a damaged block', () => {
     const from = Buffer.from(good).indexOf(Uint8Array.of(2, 1, 2, 1, 3));
     const to = from + 5;
     for (let at = 36; at < good.length; at++) {
-      // Skips the time, target and nonce, which only change the hash. Skips the bytes of witnesses, because the merkle
-      // root does not cover them.
+      // Skips the time, target and nonce, which only change the hash. Skips the bytes of witnesses, because the merkle root does not cover
+      // them.
       if ((at >= 68 && at < 80) || (at >= from && at < to)) continue;
       const bytes = Uint8Array.from(good);
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));

@@ -1,7 +1,4 @@
-/**
- * Tests how the local server sends files of a build. An answer has one version of the file, even if the file changes
- * meanwhile.
- */
+/** Tests how the local server sends files of a build. An answer has one version of the file, even if the file changes meanwhile. */
 
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -112,8 +109,7 @@ describe('a large file', () => {
     const dir = temporaryFolder();
     const name = '0123456789abcdef'.repeat(4);
     mkdirSync(join(dir, 'archive'));
-    // Neither name is the hash of the content, so the ETag shows whether it was made from the name or from the
-    // content.
+    // Neither name is the hash of the content, so the ETag shows whether it was made from the name or from the content.
     for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
     const etagOf = async (path: string) => {
       const content = await (await new BuiltFiles(dir).open(path))?.open(true);

@@ -1,6 +1,6 @@
 /**
- * Tests the client, both its source and its copy in builds. With the files of any host, it gives exactly the answers of
- * a server of the API.
+ * Tests the client, both its source and its copy in builds. With the files of any host, it gives exactly the answers of a server of the
+ * API.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

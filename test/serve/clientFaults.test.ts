@@ -1,6 +1,6 @@
 /**
- * Tests the client with faulty hosts, whose files are missing, cut, replaced or refused. The client returns the exact
- * list or throws an error. It never returns another list.
+ * Tests the client with faulty hosts, whose files are missing, cut, replaced or refused. The client returns the exact list or throws an
+ * error. It never returns another list.
  */
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -167,8 +167,7 @@ describe.each(LAYOUTS)('an incomplete file, layout %s', (layout) => {
       const whole = await new client.Mirror(host.base).activity(query);
       expect(whole.results.length).toBeGreaterThan(0);
       for (const path of new Set(host.asked)) {
-        // Ignores changes in the tails of archive files (digests of the content), because a client without keys does
-        // not read tails.
+        // Ignores changes in the tails of archive files (digests of the content), because a client without keys does not read tails.
         const [, name] = /^archive\/(.*)[.]bin$/.exec(path) ?? [];
         const size = (name === undefined ? readFileSync(join(host.folder, path)) : contentOf(host.folder, name)).length;
         for (const length of [...Array.from({ length: 12 }, (_, i) => Math.floor((size * i) / 12)), size - 2, size - 1]) {
@@ -241,8 +240,7 @@ describe('a mirror that is replaced while it is read', () => {
         const { total, results } = await mirror.activity(query);
         const fresh = JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body) as source.ActivityPage;
         expect(total).toBe(fresh.total);
-        // A page by height has the same path in both dialects. So the client reads the new page even if it still has
-        // the old manifest.
+        // A page by height has the same path in both dialects. So the client reads the new page even if it still has the old manifest.
         expect(results).toEqual(fresh.results);
       }
       await exact.close();
@@ -452,8 +450,8 @@ describe('the files that a query reads', () => {
     await together(undefined);
     // Reads only the page, because the first query has read all other files.
     expect(await together(one.signal, one.signal, one.signal)).toEqual([1, 1]);
-    // Queries without the same signal do not share a read. In a worker, they may belong to different requests, and no
-    // request may wait for another one.
+    // Queries without the same signal do not share a read. In a worker, they may belong to different requests, and no request may wait for
+    // another one.
     expect(await together(undefined, undefined)).toEqual([2, 1]);
     expect(await together(one.signal, other.signal, undefined)).toEqual([3, 1]);
     const left = mirror.activity({ transaction: TX, signal: one.signal });

@@ -1,6 +1,5 @@
 /**
- * Tests that long requests do not block other requests. Also tests that the server stops reading files for clients that
- * have disconnected.
+ * Tests that long requests do not block other requests. Also tests that the server stops reading files for clients that have disconnected.
  */
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -21,8 +20,8 @@ const PAGES = BLOCKS * TRANSACTIONS;
 const END = '0123456789ab';
 const idOf = (text: string) => hex(text).slice(0, -END.length) + END;
 /**
- * Returns a request for an unknown id. All ids of the mirror have the same ending, so the server must read the page of
- * each id. A page has one record.
+ * Returns a request for an unknown id. All ids of the mirror have the same ending, so the server must read the page of each id. A page has
+ * one record.
  */
 const long = (n: number | string) => `/runes/v1/transactions/${idOf(`unknown ${n}`)}/activity`;
 const SHORT = '/runes/v1/blocks/3/activity';
@@ -66,8 +65,7 @@ it('a long answer is right, and a short answer does not wait for it', async () =
   // Otherwise it would have waited for all pages of the ten answers.
   expect(inflated).toBeLessThan(5 * PAGES);
   for (const { status, body } of await Promise.all(answers)) expect([status, JSON.parse(body)]).toMatchObject([200, { total: 0 }]);
-  // The first pages of each answer come from memory. The other pages must be read, so the answer must wait in turn with
-  // other answers.
+  // The first pages of each answer come from memory. The other pages must be read, so the answer must wait in turn with other answers.
   expect(inflated).toBeGreaterThan(10 * (PAGES - READER_LIMITS.keptPages));
   expect(inflated).toBeLessThan(10 * PAGES);
   expect(crossings.get('freeParts')).toBeGreaterThan(before);

@@ -1,6 +1,6 @@
 /**
- * Sends the case table to the code of hosts that use Request and Response, in this process.
- * test/hosts shows that each engine passes requests and answers unchanged.
+ * Sends the case table to the code of hosts that use Request and Response, in this process. test/hosts shows that each engine passes
+ * requests and answers unchanged.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Tests the reads of a client that looks up many outputs. Reads of neighbouring parts of a file are joined, each caller
- * gets a copy of its part, and the number of simultaneous reads is limited.
+ * Tests the reads of a client that looks up many outputs. Reads of neighbouring parts of a file are joined, each caller gets a copy of its
+ * part, and the number of simultaneous reads is limited.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeEach, expect, it } from 'vitest';
@@ -45,8 +45,8 @@ const expected = (offsets: readonly number[], length: number) => offsets.map((at
 it('near parts of a file are joined into one read, up to a size, and few reads run in parallel', async () => {
   const offsets = Array.from({ length: 50 }, (_, i) => i * 20);
   expect(await partsAt(offsets, 12)).toEqual(expected(offsets, 12));
-  // One joined read gets five parts with the gaps between them, 92 bytes. Six parts would have 112 bytes, which is more
-  // than a joined read may have.
+  // One joined read gets five parts with the gaps between them, 92 bytes. Six parts would have 112 bytes, which is more than a joined read
+  // may have.
   expect(reads).toEqual(Array.from({ length: 10 }, (_, i) => [i * 100, 92]));
   expect(most).toBe(3);
   expect([crossings.has('groupBytes'), crossings.has('concurrentReads')]).toEqual([true, true]);

@@ -15,8 +15,8 @@ let dist: string;
 const read = (path: string) => readFileSync(join(dist, path), 'utf8');
 
 /**
- * The CDN from which the function reads files. `asked` has the paths of all requests, and `instead` has answers that a
- * test sends in place of files.
+ * The CDN from which the function reads files. `asked` has the paths of all requests, and `instead` has answers that a test sends in place
+ * of files.
  */
 let asked: string[] = [];
 let instead: Record<string, () => Response> = {};

@@ -1,6 +1,5 @@
 /**
- * Tests Parquet files over HTTP: range requests are answered according to RFC 9110, and a Parquet reader works as
- * docs/files.md describes.
+ * Tests Parquet files over HTTP: range requests are answered according to RFC 9110, and a Parquet reader works as docs/files.md describes.
  */
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Tests the promises of SECURITY.md for every answer of the local server, over real sockets. Also checks that the tests
- * in its list of threats exist.
+ * Tests the promises of SECURITY.md for every answer of the local server, over real sockets. Also checks that the tests in its list of
+ * threats exist.
  */
 import { execFileSync } from 'node:child_process';
 import { linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';

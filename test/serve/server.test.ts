@@ -161,8 +161,7 @@ describe('a build with a missing page', () => {
   async function withBytes(path: string, bytes: Buffer, work: () => Promise<void>): Promise<void> {
     const file = join(out, path);
     const whole = readFileSync(file);
-    // Removes the file before it is written, because the pages of a block by height and by hash are hard links of each
-    // other.
+    // Removes the file before it is written, because the pages of a block by height and by hash are hard links of each other.
     const replace = (content: Buffer) => {
       rmSync(file);
       writeFileSync(file, content);

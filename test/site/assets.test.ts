@@ -1,7 +1,4 @@
-/**
- * Tests the bundled scripts and their cache. The cache is used only if no source has changed. Otherwise the scripts are
- * bundled again.
- */
+/** Tests the bundled scripts and their cache. The cache is used only if no source has changed. Otherwise the scripts are bundled again. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';

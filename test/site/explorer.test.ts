@@ -1,6 +1,6 @@
 /**
- * Tests functions of the explorer that need no browser: what an entered text means, how numbers and times are
- * formatted, and where the axis of a chart breaks.
+ * Tests functions of the explorer that need no browser: what an entered text means, how numbers and times are formatted, and where the axis
+ * of a chart breaks.
  */
 import { describe, expect, it } from 'vitest';
 import type { Stats } from '../../src/contract/statsSchemas.ts';
@@ -195,8 +195,7 @@ describe('rows of activity', () => {
   const shown = (records: readonly Activity[], offset = 0) =>
     rowsAt(offset, records).map(({ record, kind, from, to, location }) => [kind, record.amount, from, to, location.vout]);
   /**
-   * Records of one transaction. Alice and a sender without an address pay Bob. Alice gets the rest and a part of the
-   * mint, and burns units.
+   * Records of one transaction. Alice and a sender without an address pay Bob. Alice gets the rest and a part of the mint, and burns units.
    */
   const records = [
     at('burn', '0.5', 9, 'alice'),
@@ -226,8 +225,8 @@ describe('rows of activity', () => {
     ]);
     expect(shown(records.slice(4, 6)).map(([kind]) => kind)).toEqual(['send', 'receive']);
     expect(shown(records.slice(5)).map(([kind]) => kind)).toEqual(['receive', 'mint']);
-    // The page begins within the transaction. The send that belongs to the receive is on the previous page, and so is
-    // the receive that belongs to the mint.
+    // The page begins within the transaction. The send that belongs to the receive is on the previous page, and so is the receive that
+    // belongs to the mint.
     const cut = [at('receive', '2.5', 3, 'bob'), at('mint', '2.5', 9)];
     expect([shown(cut, 20), shown(cut)].map((rows) => rows.map(([kind]) => kind))).toEqual([['receive', 'mint'], ['mint']]);
   });

@@ -1,6 +1,6 @@
 /**
- * Tests the API's description. It passes a linter, works at any base path, and agrees with recorded exchanges, with
- * pages of builds, and with the function that parses requests (src/pages).
+ * Tests the API's description. It passes a linter, works at any base path, and agrees with recorded exchanges, with pages of builds, and
+ * with the function that parses requests (src/pages).
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -106,10 +106,7 @@ class Checks {
     });
   }
 
-  /**
-   * True if the schema of the parameter allows these values. A parameter that occurs several times is checked as a
-   * list.
-   */
+  /** True if the schema of the parameter allows these values. A parameter that occurs several times is checked as a list. */
   accepts({ schema, required }: Parameter, texts: readonly string[]): boolean {
     if (texts.length === 0) return !required;
     const values = texts.map((text) => (schema['type'] === 'integer' && /^-?(?:0|[1-9][0-9]*)$/.test(text) ? JSON.parse(text) : text));
@@ -117,8 +114,7 @@ class Checks {
   }
 
   /**
-   * Finds the path of the description that matches a target. Returns it with the values of its parameters, or undefined
-   * if none matches.
+   * Finds the path of the description that matches a target. Returns it with the values of its parameters, or undefined if none matches.
    */
   read(target: string): { path: string; values: Map<Parameter, string[]> } | undefined {
     // Changes paths without `v1`, and the path of the status, to the form that the description has.
@@ -147,10 +143,7 @@ class Checks {
   }
 }
 
-/**
- * Returns the schema, changed so that objects may have only the keys that it names. This finds fields that the
- * description lacks.
- */
+/** Returns the schema, changed so that objects may have only the keys that it names. This finds fields that the description lacks. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -343,9 +336,9 @@ describe('the recorded exchanges', () => {
 
 describe('the parameters', () => {
   /**
-   * Numbers that JSON Schema and the program's parser of requests judge differently: one of them reads the text as
-   * another number, and the other refuses it. A client that writes numbers as JSON never sends a text that the schema
-   * refuses. Of the texts that the parser refuses, such a client can only send the number -0.
+   * Numbers that JSON Schema and the program's parser of requests judge differently: one of them reads the text as another number, and the
+   * other refuses it. A client that writes numbers as JSON never sends a text that the schema refuses. Of the texts that the parser
+   * refuses, such a client can only send the number -0.
    */
   const DIFFERENCES: readonly {
     name: string;

@@ -34,10 +34,7 @@ export function putFile(out: string, content: Uint8Array): string {
   return name;
 }
 
-/**
- * Returns the content of an archive's file without the tail. The tail has a digest of 32 bytes for each 16 KB of
- * content.
- */
+/** Returns the content of an archive's file without the tail. The tail has a digest of 32 bytes for each 16 KB of content. */
 export function contentOf(out: string, name: string): Buffer {
   const file = readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
   return file.subarray(0, file.length - 32 * Math.ceil(file.length / (16 * 1024 + 32)));
@@ -61,9 +58,7 @@ export function diskFiles(out: string): Files<OpenFile> {
   };
 }
 
-/**
- * Serves the files of an output. `change` may replace the content of a file, or return undefined for a missing file.
- */
+/** Serves the files of an output. `change` may replace the content of a file, or return undefined for a missing file. */
 export function fileServer(
   out: string,
   change: (path: string, content: Buffer) => Buffer | undefined = (_, content) => content,

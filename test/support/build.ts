@@ -107,8 +107,7 @@ export function tree(folder: string): Record<string, string> {
 }
 
 /**
- * Returns the tree of an output, without the files that depend on the runes table: etchings, and the search files,
- * which contain symbols.
+ * Returns the tree of an output, without the files that depend on the runes table: etchings, and the search files, which contain symbols.
  */
 export function treeOfRecords(out: string): Record<string, string> {
   const {
@@ -122,10 +121,7 @@ export function treeOfRecords(out: string): Record<string, string> {
   return { ...Object.fromEntries(files), [MANIFEST_PATH]: JSON.stringify(manifest) };
 }
 
-/**
- * Caches the last file of each path, because tests compare similar trees, and comparing bytes is faster than hashing
- * them.
- */
+/** Caches the last file of each path, because tests compare similar trees, and comparing bytes is faster than hashing them. */
 const last = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
 const MOST_FILES = 20_000;
 

@@ -11,8 +11,8 @@ import { blockBelow } from './pages.ts';
 export const clientIn = async (folder: string): Promise<typeof source> => import(pathToFileURL(join(folder, 'client.js')).href);
 
 /**
- * Writes the program of docs/client.md below a heading into a new folder, beside the client of a build as its package.
- * Replaces some of its texts, each of which it must have once. Returns the path of the program.
+ * Writes the program of docs/client.md below a heading into a new folder, beside the client of a build as its package. Replaces some of its
+ * texts, each of which it must have once. Returns the path of the program.
  */
 export function exampleBelow(heading: string, build: string, replaced: readonly (readonly [text: string | RegExp, by: string])[]): string {
   const [folder, installed] = [temporaryFolder(), 'node_modules/rune-activity-mirror-client'];

@@ -12,9 +12,7 @@ export const random = integersFor('rows');
 export const published = (out: string): Record<string, string> =>
   Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('rows/')));
 
-/**
- * A chain of 108 blocks. Its rows are published in a file of a hundred settled blocks, and in files of single blocks.
- */
+/** A chain of 108 blocks. Its rows are published in a file of a hundred settled blocks, and in files of single blocks. */
 export const chain = extended([], 108, random, 3);
 
 /** Writes files like those of a node, one for each block with rows, and builds them. */

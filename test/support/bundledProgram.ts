@@ -1,6 +1,5 @@
 /**
- * Replaces src/program.ts in the bundles of tests (bundles.ts). Commands are named as in a checkout (`npm run`), but
- * run from the bundles.
+ * Replaces src/program.ts in the bundles of tests (bundles.ts). Commands are named as in a checkout (`npm run`), but run from the bundles.
  */
 import { fileURLToPath } from 'node:url';
 import type { Program, ThreadProgram } from '../../src/program.ts';

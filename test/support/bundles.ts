@@ -1,6 +1,6 @@
 /**
- * Bundles the program once for all files of a test run that start many processes. A bundle starts in half of the CPU
- * time that a checkout needs, because it compiles no TypeScript, and because its site assets are ready.
+ * Bundles the program once for all files of a test run that start many processes. A bundle starts in half of the CPU time that a checkout
+ * needs, because it compiles no TypeScript, and because its site assets are ready.
  */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * The case table: requests for a build of fixtures/cases (dialect `contract`, page sizes 20 and 60), and the answers
- * that every host with the program's code must give. The tests of each host run the table.
+ * The case table: requests for a build of fixtures/cases (dialect `contract`, page sizes 20 and 60), and the answers that every host with
+ * the program's code must give. The tests of each host run the table.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -164,10 +164,7 @@ export const LIST_CASES: readonly Case[] = [
   },
 ];
 
-/**
- * Sends a case to a host and checks the answer. A host without code cannot know which blocks are settled, so it sends
- * no CDN header.
- */
+/** Sends a case to a host and checks the answer. A host without code cannot know which blocks are settled, so it sends no CDN header. */
 export async function checkCase(
   host: Host,
   { method = 'GET', target, status, body, headers = {} }: Case,
@@ -185,8 +182,7 @@ export async function checkCase(
     errorResponse.parse(JSON.parse(answer.body));
     return;
   }
-  // The sample's highest block is 2000010, so blocks up to 2000004 are settled. Skips HEAD, because its answer has no
-  // body to check.
+  // The sample's highest block is 2000010, so blocks up to 2000004 are settled. Skips HEAD, because its answer has no body to check.
   if (method === 'GET') {
     const heights = [...answer.body.matchAll(/"block_height":([0-9]+),"tx_id"/g)].map(([, height]) => Number(height));
     const isList = /\/(?:etchings|addresses|outputs)\//.test(target);

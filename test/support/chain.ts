@@ -76,8 +76,8 @@ export class Chain {
 }
 
 /**
- * Fills a chain with heights around a multiple of 4,096, so that tables have three levels; with gaps; with a block of
- * many transactions; and with a transaction of many records.
+ * Fills a chain with heights around a multiple of 4,096, so that tables have three levels; with gaps; with a block of many transactions;
+ * and with a transaction of many records.
  */
 export function fill(chain: Chain, random: () => number, { blocks = 60, large = 330 } = {}): void {
   let height = 4080;

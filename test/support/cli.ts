@@ -5,10 +5,7 @@ import { join } from 'node:path';
 
 export const ROOT = new URL('../../', import.meta.url).pathname;
 
-/**
- * Path of the script that runs commands: the project's script, or a bundle (bundles.ts), which starts in half of the
- * CPU time.
- */
+/** Path of the script that runs commands: the project's script, or a bundle (bundles.ts), which starts in half of the CPU time. */
 export const RUNNER = process.env['MIRROR_TEST_PROGRAM'] ?? join(ROOT, 'scripts/run.cjs');
 
 export interface Finished {
@@ -18,20 +15,19 @@ export interface Finished {
 }
 
 /**
- * Path of the module that runs commands. The path is a variable so that the compiler does not follow the import:
- * browser tests are compiled with other types than the program.
+ * Path of the module that runs commands. The path is a variable so that the compiler does not follow the import: browser tests are compiled
+ * with other types than the program.
  */
 const COMMANDS = './command.ts';
 
 let running: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command to its end in this process, because starting a process takes a second. Runs only one command at a
- * time, because the folder, the exit code and the output belong to the process.
+ * Runs a command to its end in this process, because starting a process takes a second. Runs only one command at a time, because the
+ * folder, the exit code and the output belong to the process.
  */
 export function run(command: string, args: readonly string[], cwd: string): Promise<Finished> {
-  // Imported only on use, because importing the commands loads the complete program, and most test files need other
-  // parts of this module.
+  // Imported only on use, because importing the commands loads the complete program, and most test files need other parts of this module.
   const finished = running.then(async () => ((await import(COMMANDS)) as { runHere: typeof run }).runHere(command, args, cwd));
   running = finished.catch(() => undefined);
   return finished;

@@ -1,13 +1,12 @@
 /**
- * Finds the states in which a kill or a power cut can leave a folder. Wraps the functions of node:fs that change files,
- * and calls each of these a step. Between two steps, a kill leaves all files as they are. A power cut may also lose
+ * Finds the states in which a kill or a power cut can leave a folder. Wraps the functions of node:fs that change files, and calls each of
+ * these a step. Between two steps, a kill leaves all files as they are. A power cut may also lose
  *
  * - the content of a file since its last sync: the file then has its synced content, a part of the new one, or nothing
- * - the newest names in a folder since the folder's last sync, but no name without all that came after it, as on file
- *   systems with a journal. A rename between folders may be lost in one of them
+ * - the newest names in a folder since the folder's last sync, but no name without all that came after it, as on file systems with a
+ *   journal. A rename between folders may be lost in one of them
  *
- * Counts only steps of this thread. DuckDB does not use node:fs and syncs its databases itself, so these keep their
- * content.
+ * Counts only steps of this thread. DuckDB does not use node:fs and syncs its databases itself, so these keep their content.
  */
 import childProcess from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -256,9 +255,8 @@ function digestOf(state: State): string {
 }
 
 /**
- * Runs `work`. Returns its steps below the folder `root`, and the states in which a crash would leave this folder
- * before each step for which `isWanted` is true, and after the last one. Equal states are returned once. Without
- * `isWanted`, returns only the steps.
+ * Runs `work`. Returns its steps below the folder `root`, and the states in which a crash would leave this folder before each step for
+ * which `isWanted` is true, and after the last one. Equal states are returned once. Without `isWanted`, returns only the steps.
  */
 export async function crashesOf(
   root: string,

@@ -1,6 +1,6 @@
 /**
- * Setup of suites that must exceed limits: sets tiny limits of readers and servers, if CROSSED (limits.ts) lists these
- * limits for the suite. A suite fails unless it exceeds every limit that CROSSED lists for it.
+ * Setup of suites that must exceed limits: sets tiny limits of readers and servers, if CROSSED (limits.ts) lists these limits for the
+ * suite. A suite fails unless it exceeds every limit that CROSSED lists for it.
  */
 import { basename } from 'node:path';
 import { afterAll, expect } from 'vitest';

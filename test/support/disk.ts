@@ -2,10 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 
-/**
- * Creates the folder and mounts an empty tmpfs of this size there. Returns false if this user may not mount. Only root
- * on Linux may.
- */
+/** Creates the folder and mounts an empty tmpfs of this size there. Returns false if this user may not mount. Only root on Linux may. */
 export function mountDisk(path: string, size: string): boolean {
   mkdirSync(path);
   try {

@@ -1,6 +1,6 @@
 /**
- * A fake Bitcoin Core node: an HTTP server for a chain of raw blocks. It has the calls, statuses, error texts and
- * headers of Core's REST interface, and faults on demand.
+ * A fake Bitcoin Core node: an HTTP server for a chain of raw blocks. It has the calls, statuses, error texts and headers of Core's REST
+ * interface, and faults on demand.
  */
 import { spawn } from 'node:child_process';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -57,9 +57,7 @@ export interface FakeNodeOptions {
   prunedBelow?: number | undefined;
   /** Blocks below this height are not downloaded yet, because the node started from a snapshot (assumeutxo). */
   notDownloadedBelow?: number;
-  /**
-   * Maximum number of requests that the node handles or has in its work queue at the same time. Unlimited by default.
-   */
+  /** Maximum number of requests that the node handles or has in its work queue at the same time. Unlimited by default. */
   queue?: number;
   isSyncing?: boolean;
   /** Height of the last header, if it is above the chain's tip. */
@@ -144,9 +142,7 @@ export class FakeNode {
     return new Promise((resolve) => this.#server.getConnections((_, count) => resolve(count)));
   }
 
-  /**
-   * Makes these blocks the node's best chain. The blocks of the previous chain can still be requested by their hash.
-   */
+  /** Makes these blocks the node's best chain. The blocks of the previous chain can still be requested by their hash. */
   replace(blocks: readonly FakeBlock[]): void {
     for (const block of blocks) this.#known.set(block.hash, block);
     this.#chain = blocks;
@@ -304,9 +300,7 @@ export class FakeNode {
     return block.height < (this.options.notDownloadedBelow ?? 0) ? 'not fully downloaded' : undefined;
   }
 
-  /**
-   * Returns the value and script of each spent output of a block, by transaction and input. The coinbase spends none.
-   */
+  /** Returns the value and script of each spent output of a block, by transaction and input. The coinbase spends none. */
   #spentOutputs(block: FakeBlock): Uint8Array {
     const { bytes, inputs, transactions } = this.#parse(block);
     const parts: Uint8Array[] = [compact(transactions.length)];
@@ -325,8 +319,7 @@ export class FakeNode {
     const known = this.#parsed.get(block.hash);
     if (known) return known;
     const parsed = readBlock(block.bytes, hash256);
-    // If `options.outputs` returns all spent outputs, earlier blocks need not stay parsed. This saves memory in a long
-    // chain.
+    // If `options.outputs` returns all spent outputs, earlier blocks need not stay parsed. This saves memory in a long chain.
     if (this.options.outputs) this.#parsed.clear();
     this.#parsed.set(block.hash, parsed);
     if (this.options.outputs) return parsed;
@@ -378,8 +371,8 @@ async function send(response: ServerResponse, reply: Reply, { cut, stall, length
 }
 
 /**
- * Makes a chain whose first block has the height `first`. Each block has a coinbase and these transactions. `previous`
- * is the hash of the block before the first block.
+ * Makes a chain whose first block has the height `first`. Each block has a coinbase and these transactions. `previous` is the hash of the
+ * block before the first block.
  */
 export function chainOf(first: number, blocks: readonly (readonly Transaction[])[], previous = '00'.repeat(32)): FakeBlock[] {
   let before = previous;

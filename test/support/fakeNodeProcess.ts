@@ -1,10 +1,9 @@
 /**
- * Runs a fake node in its own process: `fakeNodeProcess.ts SOURCE [OPTIONS]`. SOURCE is a folder of blocks
- * `HEIGHT.bin`, a folder with the chain of a rehearsal, or a module whose default export returns blocks.
- * OPTIONS are the options of the node as JSON. Prints its URL, and runs until it is killed. Commands on standard input,
- * one per line: `tip HEIGHT` shows the chain up to this height. `show COUNT` shows the best chain after the first COUNT
- * blocks of a rehearsal. `fork FROM TIP` replaces the blocks from height FROM on, and shows the chain up to TIP. `fault JSON`
- * adds a fault. `set JSON` changes options.
+ * Runs a fake node in its own process: `fakeNodeProcess.ts SOURCE [OPTIONS]`. SOURCE is a folder of blocks `HEIGHT.bin`, a folder with the
+ * chain of a rehearsal, or a module whose default export returns blocks. OPTIONS are the options of the node as JSON. Prints its URL, and
+ * runs until it is killed. Commands on standard input, one per line: `tip HEIGHT` shows the chain up to this height. `show COUNT` shows the
+ * best chain after the first COUNT blocks of a rehearsal. `fork FROM TIP` replaces the blocks from height FROM on, and shows the chain up
+ * to TIP. `fault JSON` adds a fault. `set JSON` changes options.
  */
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,8 +1,7 @@
 /**
- * Makes a folder in memory and one on the disk for all files of a test run, and removes both at the end of the run.
- * Tests do not remove their files, because ext4 is slow to reuse the inodes of recently deleted files, which would make
- * later builds ten times slower. Also chooses one seed for all random choices, and prints the seed so that a run can be
- * repeated.
+ * Makes a folder in memory and one on the disk for all files of a test run, and removes both at the end of the run. Tests do not remove
+ * their files, because ext4 is slow to reuse the inodes of recently deleted files, which would make later builds ten times slower. Also
+ * chooses one seed for all random choices, and prints the seed so that a run can be repeated.
  */
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -54,8 +53,8 @@ function isRunning(pid: number): boolean {
 const ROOM = 12e9;
 
 /**
- * Returns `/dev/shm` if it has enough space: writing files there takes a third of the system time of a disk. The
- * variable TMPDIR overrides the choice.
+ * Returns `/dev/shm` if it has enough space: writing files there takes a third of the system time of a disk. The variable TMPDIR overrides
+ * the choice.
  */
 function baseFolder(): string {
   if (process.env['TMPDIR'] === undefined) {

@@ -9,9 +9,7 @@ import ts from 'typescript-api';
 import { filesBelow } from './build.ts';
 import { ROOT } from './cli.ts';
 
-/**
- * An import as written in the source. A file of the project is named by its path from the root, a package by its name.
- */
+/** An import as written in the source. A file of the project is named by its path from the root, a package by its name. */
 export interface Import {
   readonly from: string;
   readonly to: string;
@@ -33,9 +31,9 @@ export function importsOfSource(): Import[] {
 const HOUSES = ['engine', 'serve'];
 
 /**
- * Returns the node of the graph that a file belongs to: `scripts`, a folder of `src/`, or a subfolder of one of HOUSES.
- * The SQL files of `src/lists` are a separate node, because the other files of `src/lists` need no platform. Returns
- * undefined for files directly in `src/`, which all folders may import, and for everything else.
+ * Returns the node of the graph that a file belongs to: `scripts`, a folder of `src/`, or a subfolder of one of HOUSES. The SQL files of
+ * `src/lists` are a separate node, because the other files of `src/lists` need no platform. Returns undefined for files directly in `src/`,
+ * which all folders may import, and for everything else.
  */
 export function folderOf(file: string): string | undefined {
   const [top = '', folder = '', ...rest] = file.split('/');
@@ -45,9 +43,7 @@ export function folderOf(file: string): string | undefined {
   return HOUSES.includes(folder) && rest.length > 1 ? `${top}/${folder}/${rest[0]}` : `${top}/${folder}`;
 }
 
-/**
- * Returns the graph of the folders, or of the nodes that `nameOf` returns for file paths. Omits imports within a node.
- */
+/** Returns the graph of the folders, or of the nodes that `nameOf` returns for file paths. Omits imports within a node. */
 export function importGraph(imports: readonly Import[], nameOf: (file: string) => string | undefined = folderOf): ImportGraph {
   const graph = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
@@ -75,8 +71,8 @@ export function reachable(graph: ImportGraph, folder: string): ReadonlySet<strin
 }
 
 /**
- * Returns the lines of a Mermaid flowchart. Omits an arrow if other arrows form a path between the same folders,
- * because a picture with all arrows would be unreadable.
+ * Returns the lines of a Mermaid flowchart. Omits an arrow if other arrows form a path between the same folders, because a picture with all
+ * arrows would be unreadable.
  */
 function mermaidOf(graph: ImportGraph): string {
   const folders = [...graph.keys()].sort();

@@ -1,6 +1,4 @@
-/**
- * Converts the recorded data to every input format. Builds of all formats must produce the same tree, byte for byte.
- */
+/** Converts the recorded data to every input format. Builds of all formats must produce the same tree, byte for byte. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -34,8 +32,8 @@ interface Saved {
 const known = new Map<Dialect, Saved>();
 
 /**
- * Returns the pages of every block as saved responses, in the largest page size. Reads the pages only once, because
- * most formats are made from them.
+ * Returns the pages of every block as saved responses, in the largest page size. Reads the pages only once, because most formats are made
+ * from them.
  */
 function saved(dialect: Dialect): Saved {
   const all = known.get(dialect) ?? readSaved(dialect);
@@ -146,8 +144,8 @@ const FORMS: Readonly<Record<string, () => Files>> = {
 };
 
 /**
- * Tests that every format of the wanted blocks builds the same tree. `dialectsOf` returns the dialects in which to test
- * the format with this index.
+ * Tests that every format of the wanted blocks builds the same tree. `dialectsOf` returns the dialects in which to test the format with
+ * this index.
  */
 export function describeForms(isWanted: (height: number) => boolean, dialectsOf: (form: number) => readonly Dialect[]): void {
   useRecorded(isWanted);

@@ -1,7 +1,4 @@
-/**
- * Invents runes with names like real ones: names begin with common words, have at least 13 letters, and some have
- * spacers.
- */
+/** Invents runes with names like real ones: names begin with common words, have at least 13 letters, and some have spacers. */
 import { createHash } from 'node:crypto';
 import type { NamedRune } from '../../src/lists/searchFiles.ts';
 

@@ -1,6 +1,4 @@
-/**
- * Makes system calls of this process fail on demand. Wraps the functions of node:fs, which otherwise use the real disk.
- */
+/** Makes system calls of this process fail on demand. Wraps the functions of node:fs, which otherwise use the real disk. */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -12,9 +10,8 @@ const BY_HANDLE = ['writeSync', 'fsyncSync'] as const;
 export type Call = `${(typeof BY_PATH)[number] | (typeof BY_HANDLE)[number]} ${string}`;
 
 /**
- * Runs `work`, and counts the calls for files below these folders. If `failing` is a number (from 0), that call fails
- * with `code`. If it is a name, every call with this name fails. A failing write writes half of its data. Returns the
- * calls.
+ * Runs `work`, and counts the calls for files below these folders. If `failing` is a number (from 0), that call fails with `code`. If it is
+ * a name, every call with this name fails. A failing write writes half of its data. Returns the calls.
  */
 export async function withFault(
   folders: readonly string[],
@@ -78,8 +75,8 @@ export interface Step {
 }
 
 /**
- * Runs `work`. Returns its writes and syncs below a folder, in order. Does not see writes to DuckDB's files, because
- * DuckDB does not use node:fs.
+ * Runs `work`. Returns its writes and syncs below a folder, in order. Does not see writes to DuckDB's files, because DuckDB does not use
+ * node:fs.
  */
 export async function recordSteps(folder: string, work: () => Promise<unknown>): Promise<Step[]> {
   const steps: Step[] = [];

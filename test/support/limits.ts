@@ -2,10 +2,7 @@
 import { areLevelSteps } from '../../src/format/levels.ts';
 import { LIMITS, type LimitName, type Limits, type ReaderLimits, type ServerLimits } from '../../src/limits.ts';
 
-/**
- * Returns the default limits with these changes. Throws if a limit is not above zero or if limits contradict each
- * other.
- */
+/** Returns the default limits with these changes. Throws if a limit is not above zero or if limits contradict each other. */
 export function limitsWith(changes: Partial<Limits>): Limits {
   const limits = { ...LIMITS, ...changes };
   for (const [name, value] of Object.entries(limits)) {
@@ -15,10 +12,7 @@ export function limitsWith(changes: Partial<Limits>): Limits {
   return limits;
 }
 
-/**
- * The default limits, changed by the JSON in the environment variable LIMITS. The exhaustive tier runs the folder `tiny`
- * with TINY.
- */
+/** The default limits, changed by the JSON in the environment variable LIMITS. The exhaustive tier runs the folder `tiny` with TINY. */
 export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') as Partial<Limits>);
 
 /** Number of records that recorded data has several times. */
@@ -73,10 +67,7 @@ export const TINY_SERVER = {
 /** Limits of readers and of the server that the suite `server` must exceed. */
 const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'freeParts'] as const;
 
-/**
- * Limits that each suite must exceed when it runs with small limits (crossed.ts). The key is the name of the suite's
- * file.
- */
+/** Limits that each suite must exceed when it runs with small limits (crossed.ts). The key is the name of the suite's file. */
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   histories: [
     'batchRecords',
@@ -96,10 +87,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   nodeKill: ['changesBytes'],
 };
 
-/**
- * For each limit that is not in CROSSED: the test that exceeds the limit or shows its effect, and a text that occurs in
- * this test.
- */
+/** For each limit that is not in CROSSED: the test that exceeds the limit or shows its effect, and a text that occurs in this test. */
 export const CROSSED_ELSEWHERE: Readonly<Partial<Record<LimitName, readonly [file: string, text: string]>>> = {
   sortedPageBytes: ['exhaustive/project/tinyLimits', "'sortedPageBytes'"],
   mergeBelow: ['exhaustive/project/tinyLimits', "'mergeBelow'"],

@@ -34,9 +34,8 @@ export function signedFiles(files: Files, time: string, change: Partial<Manifest
 export const readFiles = (out: string): Files => new Map(filesBelow(out).map((path) => [path, readFileSync(join(out, path))]));
 
 /**
- * Forges a file of an archive: its first page or member of documents gets a changed digit. The forged content has valid
- * checksums and the same size, but the tail still has the digests of the right content. Only these digests reveal the
- * change.
+ * Forges a file of an archive: its first page or member of documents gets a changed digit. The forged content has valid checksums and the
+ * same size, but the tail still has the digests of the right content. Only these digests reveal the change.
  */
 export function forged(file: Buffer, draw: (below: number) => number): Buffer {
   const copy = Buffer.from(file);
@@ -44,8 +43,7 @@ export function forged(file: Buffer, draw: (below: number) => number): Buffer {
     buffer: Buffer;
     engine: { bytesWritten: number };
   };
-  // A gzip member has ten bytes before the compressed data. After the data it has a checksum and a size, of four bytes
-  // each.
+  // A gzip member has ten bytes before the compressed data. After the data it has a checksum and a size, of four bytes each.
   const member = 10 + engine.bytesWritten + 8;
   const digits = [...buffer.toString('latin1').matchAll(/[0-9]/g)].map(({ index }) => index);
   const at = digits[draw(digits.length)] ?? 0;
@@ -85,10 +83,7 @@ export async function signedBuilds(work: string, objectSize: number): Promise<re
   return [older, newer];
 }
 
-/**
- * Returns a `fetch` for a host whose files `fileOf` returns by path. Answers range requests unless `hasRanges` is
- * false.
- */
+/** Returns a `fetch` for a host whose files `fileOf` returns by path. Answers range requests unless `hasRanges` is false. */
 export function fetchOver(fileOf: (path: string) => Buffer | undefined, hasRanges = true): typeof fetch {
   return async (input, init) => {
     const file = fileOf(new URL(String(input)).pathname.slice(1));

@@ -11,8 +11,8 @@ import type { Changes, Ledger, NewRune, RuneOutput } from '../../src/runes/unspe
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
 /**
- * Returns a copy of a block whose header names the previous block and has the right merkle root. The fixtures need this,
- * because their headers are invented.
+ * Returns a copy of a block whose header names the previous block and has the right merkle root. The fixtures need this, because their
+ * headers are invented.
  */
 export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
   const copy = Uint8Array.from(bytes);
@@ -114,10 +114,7 @@ export class MemoryChain {
   }
 }
 
-/**
- * Returns the balances of the unspent outputs in the ledger. Each entry has the outpoint, and pairs of a rune and an
- * amount.
- */
+/** Returns the balances of the unspent outputs in the ledger. Each entry has the outpoint, and pairs of a rune and an amount. */
 export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]][] {
   return [...ledger.outputs]
     .map(([outpoint, { balances }]): [string, [string, string][]] => [

@@ -1,7 +1,4 @@
-/**
- * Makes random mempools that follow a random chain. Computes their effect on runes with an independent model, and with
- * the client.
- */
+/** Makes random mempools that follow a random chain. Computes their effect on runes with an independent model, and with the client. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
@@ -27,9 +24,8 @@ import { hash256, sealed } from './memoryLedger.ts';
 import { filesOf } from './modelRows.ts';
 
 /**
- * One movement of runes in a transaction: an output receives runes, or runes burn. The text has operation, rune,
- * output, address and units, but nothing that depends on the position in the block. Movements from the model and the
- * client have the same form.
+ * One movement of runes in a transaction: an output receives runes, or runes burn. The text has operation, rune, output, address and units,
+ * but nothing that depends on the position in the block. Movements from the model and the client have the same form.
  */
 type Move = string;
 
@@ -103,8 +99,8 @@ export class MempoolChain {
   }
 
   /**
-   * Builds a mirror of the chain in `out`. Returns a client that reads its files. With `bundled`, the client's code
-   * comes from the build, otherwise from the source.
+   * Builds a mirror of the chain in `out`. Returns a client that reads its files. With `bundled`, the client's code comes from the build,
+   * otherwise from the source.
    */
   async mirror(dialect: 'hiro' | 'contract', out = join(temporaryFolder(), 'out'), bundled = false): Promise<Mirror> {
     const input = temporaryFolder();
@@ -228,9 +224,9 @@ const NONE = { mempools: 0, transactions: 0, none: 0, moved: 0, burned: 0, possi
 type Seen = typeof NONE;
 
 /**
- * Sends random mempools to the client, and checks the answers. If the next block has exactly these transactions, all
- * results must equal those of the model. Results that the client calls certain must also hold for blocks
- * with other heights, another order, or other transactions.
+ * Sends random mempools to the client, and checks the answers. If the next block has exactly these transactions, all results must equal
+ * those of the model. Results that the client calls certain must also hold for blocks with other heights, another order, or other
+ * transactions.
  */
 export async function checkMempools(
   chain: MempoolChain,
@@ -277,8 +273,8 @@ function heldBy(chain: MempoolChain, answer: PendingAnswer, outpoint: string): [
 }
 
 /**
- * Adds double spends to the mempool, and sends all transactions to the client in any order. Results that the client
- * calls certain must hold for a later block with some of these transactions.
+ * Adds double spends to the mempool, and sends all transactions to the client in any order. Results that the client calls certain must hold
+ * for a later block with some of these transactions.
  */
 async function checkCertain(
   chain: MempoolChain,

@@ -1,6 +1,6 @@
 /**
- * Random histories of an invented chain (test/rehearsal/chain.ts) and of its input files. The model computes the rows of
- * the files, and what a mirror of them answers.
+ * Random histories of an invented chain (test/rehearsal/chain.ts) and of its input files. The model computes the rows of the files, and
+ * what a mirror of them answers.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,14 +20,14 @@ const FORMS = ['ledger', 'ndjson', 'array', 'flat', 'responses'] as const;
 type Form = (typeof FORMS)[number] | 'node';
 
 /**
- * Addresses that need escapes in JSON, CSV or keys, or look like parts of the keys of other lists. The last two sort
- * differently by bytes and by UTF-16.
+ * Addresses that need escapes in JSON, CSV or keys, or look like parts of the keys of other lists. The last two sort differently by bytes
+ * and by UTF-16.
  */
 const ODD = ['1:0', '840000:1:bc1pa', '3"x', 'a%b*(1)', 'A b', 'Äé', '\ue000x', '😀'];
 
 /**
- * Changes of the chain, then of its files and rows. Those of `files` histories need rows without spent outputs. A change
- * of the chain mends all rows, so it should come first.
+ * Changes of the chain, then of its files and rows. Those of `files` histories need rows without spent outputs. A change of the chain mends
+ * all rows, so it should come first.
  */
 export const OF_CHAIN = ['append', 'append', 'reorg', 'shorten', 'leap'] as const;
 export const CHANGES = {
@@ -296,10 +296,7 @@ export class ModelHistory {
     this.#model.apply(bytes, height);
   }
 
-  /**
-   * Makes at least this many blocks. The last one of a history of `files` has rows, because its height is the height of
-   * the mirror.
-   */
+  /** Makes at least this many blocks. The last one of a history of `files` has rows, because its height is the height of the mirror. */
   #make(count: number): void {
     for (let i = 0; i < count || (this.#kind === 'files' && !this.#blocks.has(this.#maker.height)); i += 1) this.#next(false);
   }
@@ -362,10 +359,9 @@ export class ModelHistory {
 const isPlain = ({ operation }: Row): boolean => operation !== 'etching' && operation !== 'mint';
 
 /**
- * Returns the block of a rune's list of holders if that is not the tip. In an archive, the newest two levels cause this:
- * if the list before one of them is longer than a page, and more entries than a page change in this level, the archive
- * has no newer list. In layout `files`, a short range of blocks has more such levels, which begin at a multiple of a step
- * above the lowest block.
+ * Returns the block of a rune's list of holders if that is not the tip. In an archive, the newest two levels cause this: if the list before
+ * one of them is longer than a page, and more entries than a page change in this level, the archive has no newer list. In layout `files`, a
+ * short range of blocks has more such levels, which begin at a multiple of a step above the lowest block.
  */
 function rankedAt(
   answers: Pick<Answers, 'holders' | 'tip'>,

@@ -12,8 +12,8 @@ export function replaceOnce(text: string, from: string, to: string): string {
 }
 
 /**
- * Returns the configuration that serves a build on a port of 127.0.0.1. If `exactPort` is given, requests without a
- * page go to the `npm start` that listens on this port.
+ * Returns the configuration that serves a build on a port of 127.0.0.1. If `exactPort` is given, requests without a page go to the `npm
+ * start` that listens on this port.
  */
 export function nginxSite(build: string, port: number, exactPort?: number): string {
   let site = replaceOnce(SITE, 'listen 80;', `listen 127.0.0.1:${port};`);

@@ -50,9 +50,8 @@ export const memoryRows = ({ rows }: Pick<MemoryChain, 'rows'>): string[] =>
   rows.map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 
 /**
- * Pulls a chain of the fixtures, and compares its rows with those of a chain in memory, which test/runes/runes.test.ts
- * compares with ord. Also builds the chain: outputs, burned amounts and mints in the API's answers must equal those of
- * ord.
+ * Pulls a chain of the fixtures, and compares its rows with those of a chain in memory, which test/runes/runes.test.ts compares with ord.
+ * Also builds the chain: outputs, burned amounts and mints in the API's answers must equal those of ord.
  */
 export async function checkFixture(fixture: FixtureChain): Promise<void> {
   const network = networkOf(fixture);

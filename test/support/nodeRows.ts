@@ -1,6 +1,5 @@
 /**
- * Computes rows from raw blocks by the rules of the protocol, and writes them as the files of a ledger export. Most
- * rows have no address.
+ * Computes rows from raw blocks by the rules of the protocol, and writes them as the files of a ledger export. Most rows have no address.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,8 +16,8 @@ const nobody = Uint8Array.of(0x51);
 const opReturn = Uint8Array.of(0x6a);
 
 /**
- * Makes the rows of three blocks, with all types of rows that may lack an address: receives, sends in which one or both
- * addresses are missing, and burns with and without an output.
+ * Makes the rows of three blocks, with all types of rows that may lack an address: receives, sends in which one or both addresses are
+ * missing, and burns with and without an output.
  */
 export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; readonly runes: readonly RuneRow[] } {
   const chain = new MemoryChain(NETWORKS.regtest);
@@ -29,8 +28,7 @@ export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; r
     return rows.at(-1)?.tx_id ?? '';
   };
   const from = (...spent: [txid: string, output: number][]) => spent.map(([txid, output]) => ({ outpoint: outpointOf(txid, output) }));
-  // Pays a premine of a rune with two decimals to Alice and to an output without an address. The rest burns in the
-  // output of the message.
+  // Pays a premine of a rune with two decimals to Alice and to an output without an address. The rest burns in the output of the message.
   const etched = add(1, [
     {
       inputs: from(['11'.repeat(32), 0]),

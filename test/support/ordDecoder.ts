@@ -140,8 +140,8 @@ function transactionHex(outputs: readonly Uint8Array[]): string {
 }
 
 /**
- * Decodes with ord's decoder. The result has the form of `decodedHere`, but the decoder does not distinguish a cenotaph
- * from a missing message.
+ * Decodes with ord's decoder. The result has the form of `decodedHere`, but the decoder does not distinguish a cenotaph from a missing
+ * message.
  */
 export function decodedByOrd(outputs: readonly Uint8Array[]): unknown {
   const read = Runestone.decipher_transaction(transactionHex(outputs));

@@ -1,6 +1,6 @@
 /**
- * The case table of outputs: requests for a small chain that was pulled from a node. The table of cases.ts has no
- * outputs, because its input has none.
+ * The case table of outputs: requests for a small chain that was pulled from a node. The table of cases.ts has no outputs, because its
+ * input has none.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
@@ -59,10 +59,7 @@ const CASES: readonly Case[] = [
   refused('a malformed outpoint', `/runes/v1/outputs/${MOVED}`, 'params/output must match pattern "^[a-fA-F0-9]{64}:[0-9]+$"'),
 ];
 
-/**
- * Tests hosts with builds of each layout. `start` serves the build in a folder. `makeFolder` makes the parent folder of
- * a build.
- */
+/** Tests hosts with builds of each layout. `start` serves the build in a folder. `makeFolder` makes the parent folder of a build. */
 export function describeOutputs(start: (folder: string) => Promise<Host>, makeFolder = temporaryFolder): void {
   describe.each(LAYOUTS)('the case table of outputs, layout %s', (layout) => {
     let host: Host;

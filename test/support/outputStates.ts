@@ -1,7 +1,4 @@
-/**
- * Makes chains in which blocks spend their own outputs. An independent model gives the expected answers about every
- * output.
- */
+/** Makes chains in which blocks spend their own outputs. An independent model gives the expected answers about every output. */
 import type { OutputToClassify } from '../../src/serve/client/client.d.ts';
 import { hexOfId, parseBlock } from '../rehearsal/model/block.ts';
 import { decimal, Model, type OutputAnswer } from '../rehearsal/model/model.ts';
@@ -61,9 +58,7 @@ export function grown(blocks: readonly FakeBlock[], count: number, draw: (below:
   return all;
 }
 
-/**
- * Returns a transaction whose inputs have no runes, and which gives one unit of a new rune to each of `count` outputs.
- */
+/** Returns a transaction whose inputs have no runes, and which gives one unit of a new rune to each of `count` outputs. */
 export const airdrop = (count: number): Transaction => ({
   inputs: [{ outpoint: outpointOf('77'.repeat(32), count) }],
   // The message etches a rune with a premine. Its edict gives each output the same amount.
@@ -89,9 +84,7 @@ const runesOf = ({ held }: OutputAnswer) =>
     balance: decimal(amount, divisibility),
   }));
 
-/**
- * Returns the expected answer for an output in dialect `hiro`, without the height and hash of the mirror's last block.
- */
+/** Returns the expected answer for an output in dialect `hiro`, without the height and hash of the mirror's last block. */
 export function answerAbout(outpoint: string, model: Model): object {
   const known = model.output(outpoint);
   if (known === null) return { output: outpoint, runes: [], spent: null };
@@ -108,8 +101,8 @@ export function answerAbout(outpoint: string, model: Model): object {
 export const NO_HEIGHTS = [0, -0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, null, '1', true] as unknown as readonly number[];
 
 /**
- * Returns the expected result when a client classifies an output. `hasRows` is true for the height of a block with
- * records. Clients cannot know the hashes of other blocks.
+ * Returns the expected result when a client classifies an output. `hasRows` is true for the height of a block with records. Clients cannot
+ * know the hashes of other blocks.
  */
 export function classAbout(
   { outpoint, height, blockHash }: OutputToClassify,

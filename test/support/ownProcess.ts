@@ -1,6 +1,6 @@
 /**
- * Runs a local server in its own process, with limits that a test sets: `ownProcess.ts DIR LIMITS`, with LIMITS as
- * JSON. Prints its port, and runs until it is killed.
+ * Runs a local server in its own process, with limits that a test sets: `ownProcess.ts DIR LIMITS`, with LIMITS as JSON. Prints its port,
+ * and runs until it is killed.
  */
 import { CLIENT_LIMITS } from '../../src/serve/local/clientLimits.ts';
 import { startServer } from './server.ts';

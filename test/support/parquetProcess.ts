@@ -1,6 +1,6 @@
 /**
- * Reads Parquet files as a build does: `parquetProcess.ts FILE...` checks each file, and then lets DuckDB read it. Prints
- * for each file whether the check and DuckDB accepted it, and at last the peak of its memory in MB.
+ * Reads Parquet files as a build does: `parquetProcess.ts FILE...` checks each file, and then lets DuckDB read it. Prints for each file
+ * whether the check and DuckDB accepted it, and at last the peak of its memory in MB.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * A host that only serves files, over real sockets. For missing or wrong files, a test can make it answer like certain
- * real hosts.
- */
+/** A host that only serves files, over real sockets. For missing or wrong files, a test can make it answer like certain real hosts. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';

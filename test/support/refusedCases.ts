@@ -1,6 +1,6 @@
 /**
- * Cases of the case table (cases.ts) that a host cannot answer without code of this program. Each has the host's answer
- * instead: a 404 for an empty list, or a 501 for everything but whole pages in the usual spelling.
+ * Cases of the case table (cases.ts) that a host cannot answer without code of this program. Each has the host's answer instead: a 404 for
+ * an empty list, or a 501 for everything but whole pages in the usual spelling.
  */
 export const REFUSED_CASES: Readonly<Record<string, string>> = {
   'an unaligned window within a page': 'refused 501',

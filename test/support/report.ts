@@ -6,9 +6,8 @@ import type { Reporter, SerializedError, TestModule, TestSuite } from 'vitest/no
 const MESSAGE_LENGTH = 2_000;
 
 /**
- * Writes a file with a line `PASSED FAILED SKIPPED`, and then each failure with its message. A failed hook counts as
- * one failure, because the tests that it prevents are counted as skipped. Vitest's own JSON reporter leaves out the
- * messages of hooks.
+ * Writes a file with a line `PASSED FAILED SKIPPED`, and then each failure with its message. A failed hook counts as one failure, because
+ * the tests that it prevents are counted as skipped. Vitest's own JSON reporter leaves out the messages of hooks.
  */
 export class Report implements Reporter {
   readonly #path: string;

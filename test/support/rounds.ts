@@ -10,8 +10,8 @@ import { respond } from '../../src/pages/respond.ts';
 import { diskFiles } from './archives.ts';
 
 /**
- * Counts for one answer. All reads that run at the same time are one round. `inflated` is the number of decompressed
- * characters, and `parsed` the number of parsed values, those of directories included.
+ * Counts for one answer. All reads that run at the same time are one round. `inflated` is the number of decompressed characters, and
+ * `parsed` the number of parsed values, those of directories included.
  */
 interface Reads {
   readonly rounds: number;
@@ -22,8 +22,8 @@ interface Reads {
 }
 
 /**
- * Counts the reads for an answer when only the manifest and the root are in memory. `verified` has the counts of a
- * reader that verifies all bytes. It must need the same number of rounds.
+ * Counts the reads for an answer when only the manifest and the root are in memory. `verified` has the counts of a reader that verifies all
+ * bytes. It must need the same number of rounds.
  */
 export async function readsOf(target: string, built: BuiltSite, out: string): Promise<Reads & { readonly verified: Reads }> {
   const reads = await count(target, built, out, false);

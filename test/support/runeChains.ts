@@ -49,9 +49,8 @@ export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
 }
 
 /**
- * Returns these blocks and `count` more blocks with random transactions. `random` returns an integer below its
- * argument. Each block may spend about one in `thrift` unspent outputs (1: all), and has fewer than `busy` transactions
- * besides its coinbase.
+ * Returns these blocks and `count` more blocks with random transactions. `random` returns an integer below its argument. Each block may
+ * spend about one in `thrift` unspent outputs (1: all), and has fewer than `busy` transactions besides its coinbase.
  */
 export function extended(
   blocks: readonly FakeBlock[],
@@ -79,10 +78,7 @@ export function extended(
   return all;
 }
 
-/**
- * Returns a transaction with a random message that spends some outputs of `unspent`. Removes these outputs from the
- * list.
- */
+/** Returns a transaction with a random message that spends some outputs of `unspent`. Removes these outputs from the list. */
 export function generateTransaction(random: (below: number) => number, unspent: string[], ids: readonly string[]): Transaction {
   const inputs: Input[] = [{ outpoint: Uint8Array.from({ length: 36 }, () => random(256)) }];
   for (let count = random(4); count > 0 && unspent.length > 0; count--) {

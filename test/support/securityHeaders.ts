@@ -1,6 +1,6 @@
 /**
- * Headers that every host sends to browsers with each answer (SECURITY.md). They are copied here, so that a test fails
- * if the program changes them.
+ * Headers that every host sends to browsers with each answer (SECURITY.md). They are copied here, so that a test fails if the program
+ * changes them.
  */
 const everywhere = {
   'access-control-allow-origin': '*',

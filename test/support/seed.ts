@@ -9,10 +9,7 @@ const SEED = Number(process.env['SEED'] ?? 0);
 // `defaultSizeToMaxWhenMaxSpecified` is needed, because otherwise a list of up to 300 items would have at most 10.
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: SEED, defaultSizeToMaxWhenMaxSpecified: true });
 
-/**
- * Returns a source of random numbers in [0, 1). The same seed and name give the same numbers, whatever other tests
- * draw.
- */
+/** Returns a source of random numbers in [0, 1). The same seed and name give the same numbers, whatever other tests draw. */
 export function randomFor(name: string): () => number {
   return randomNumbers(Number.parseInt(hex(`${SEED} ${name}`).slice(0, 8), 16));
 }

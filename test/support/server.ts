@@ -23,10 +23,7 @@ export interface LocalHost extends Host {
   readonly port: number;
 }
 
-/**
- * Returns a function that sends requests to a server on this machine. Without an agent, each request uses a new
- * connection.
- */
+/** Returns a function that sends requests to a server on this machine. Without an agent, each request uses a new connection. */
 export function sendTo(port: number, agent: Agent | false = false): Host['send'] {
   return (method, target, headers = {}) =>
     new Promise((resolve, reject) => {

@@ -12,9 +12,9 @@ import { until } from './until.ts';
 const ADDRESS = '127.0.0.1:3000';
 
 /**
- * Shell functions that precede each block. `npm ci` does nothing, because the packages of this project are linked into
- * the copy, and CI tests the installation. `npm start` runs in the background, in its own process group, and returns
- * when the server answers. It first ends the server of an earlier block, as a reader would.
+ * Shell functions that precede each block. `npm ci` does nothing, because the packages of this project are linked into the copy, and CI
+ * tests the installation. `npm start` runs in the background, in its own process group, and returns when the server answers. It first ends
+ * the server of an earlier block, as a reader would.
  */
 const PRELUDE = `
 npm() {
@@ -49,15 +49,12 @@ interface BlockRun {
 }
 
 /**
- * Path of every copy. The copies have the same path, one after another, because compiled code is cached by path: so the
- * program is compiled only once.
+ * Path of every copy. The copies have the same path, one after another, because compiled code is cached by path: so the program is compiled
+ * only once.
  */
 let place: string | undefined;
 
-/**
- * A copy of the project, in which the shell blocks of one document run one after another. `close` frees the path for
- * the next copy.
- */
+/** A copy of the project, in which the shell blocks of one document run one after another. `close` frees the path for the next copy. */
 export class ProjectCopy {
   readonly #folder: string;
   readonly #port: number;

@@ -1,6 +1,5 @@
 /**
- * Checks the files of a build that are not part of the API, on every host. These are pages for people, scripts,
- * documents and bulk data.
+ * Checks the files of a build that are not part of the API, on every host. These are pages for people, scripts, documents and bulk data.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,8 +63,7 @@ export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, di
     expect(await response.text()).toBe(readFileSync(join(dist, path), 'utf8'));
     expectHeaders(path, response);
   }
-  // Some hosts redirect to the folder. Others show the folder's page directly. Either way, the page's relative links
-  // must work.
+  // Some hosts redirect to the folder. Others show the folder's page directly. Either way, the page's relative links must work.
   const docs = await fetch(`${origin}/docs`);
   if (!hasOwnTypes) expect(new URL(docs.url).pathname).toBe('/docs/');
   expect([docs.status, await docs.text()]).toEqual([200, readFileSync(join(dist, 'docs/index.html'), 'utf8')]);

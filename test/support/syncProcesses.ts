@@ -1,6 +1,6 @@
 /**
- * Setup of all test files: ends programs for which a file waits synchronously, as with spawnSync. The time of a test does
- * not end them, so one that hangs would stop the whole run.
+ * Setup of all test files: ends programs for which a file waits synchronously, as with spawnSync. The time of a test does not end them, so
+ * one that hangs would stop the whole run.
  */
 import childProcess, { type SpawnSyncReturns } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';

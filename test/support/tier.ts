@@ -1,6 +1,6 @@
 /**
- * Common configuration of the test tiers (`npm test`, browser, hosts, exhaustive). Each run has a folder and a seed,
- * and prints its slowest files at the end.
+ * Common configuration of the test tiers (`npm test`, browser, hosts, exhaustive). Each run has a folder and a seed, and prints its slowest
+ * files at the end.
  */
 import { env } from 'node:process';
 import type { ViteUserConfig } from 'vitest/config';
@@ -27,9 +27,8 @@ class Slowest implements Reporter {
 }
 
 /**
- * Runs the longest files first, so that all workers end at about the same time: those about the whole project, then by
- * size. Files that are not isolated run last: a worker keeps its loaded modules for the next file only if that file is
- * not isolated either.
+ * Runs the longest files first, so that all workers end at about the same time: those about the whole project, then by size. Files that are
+ * not isolated run last: a worker keeps its loaded modules for the next file only if that file is not isolated either.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -39,9 +38,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/**
- * Returns the configuration of a tier. If the environment variable REPORT is a path, the run also writes a report there.
- */
+/** Returns the configuration of a tier. If the environment variable REPORT is a path, the run also writes a report there. */
 export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUserConfig {
   const { globalSetup = [], ...rest } = more;
   return {

@@ -6,8 +6,8 @@ import { hasEnded } from './cli.ts';
 const HOOK_MS = 600_000;
 
 /**
- * Waits until a condition holds, however long that takes: no test fails because a machine is slow. Throws an error with
- * the condition if the process on which it depends has ended, or just before the time of the test ends.
+ * Waits until a condition holds, however long that takes: no test fails because a machine is slow. Throws an error with the condition if
+ * the process on which it depends has ended, or just before the time of the test ends.
  */
 export async function until(isTrue: () => boolean | Promise<boolean>, child?: ChildProcess): Promise<void> {
   const test = TestRunner.getCurrentTest();

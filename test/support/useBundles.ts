@@ -1,6 +1,6 @@
 /**
- * Setup of test files whose processes run the bundles of bundles.ts. This includes processes that pulls start. Builds
- * within the test process use the site assets of the bundles, so that no worker makes them again.
+ * Setup of test files whose processes run the bundles of bundles.ts. This includes processes that pulls start. Builds within the test
+ * process use the site assets of the bundles, so that no worker makes them again.
  */
 import { dirname, join } from 'node:path';
 import { program } from '../../src/program.ts';

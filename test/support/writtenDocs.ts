@@ -1,6 +1,6 @@
 /**
- * What is generated from the source: the picture of the folders, the table of the API's endpoints, and the JSON schema
- * of the settings file. `npm run docs` writes it (writeDocs.ts).
+ * What is generated from the source: the picture of the folders, the table of the API's endpoints, and the JSON schema of the settings
+ * file. `npm run docs` writes it (writeDocs.ts).
  */
 import { program } from '../../src/program.ts';
 import { settingsSchema } from '../../src/setup/settingsSchema.ts';

@@ -1,6 +1,6 @@
 /**
- * Checks that verification reads every file of an archive with all lists. So a new list cannot be added without a check
- * of its files. Verification reads complete files, so it notices a wrong byte in any content or tail.
+ * Checks that verification reads every file of an archive with all lists. So a new list cannot be added without a check of its files.
+ * Verification reads complete files, so it notices a wrong byte in any content or tail.
  */
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';

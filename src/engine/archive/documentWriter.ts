@@ -15,15 +15,14 @@ interface Packed {
 }
 
 /**
- * Maximum number of members that Node's threads compress at the same time, and of members in memory. The main thread
- * receives no compressed member while it adds documents without a pause. Then it must compress the first members itself.
+ * Maximum number of members that Node's threads compress at the same time, and of members in memory. The main thread receives no compressed
+ * member while it adds documents without a pause. Then it must compress the first members itself.
  */
 const [MOST_AT_ONCE, MOST_PACKED] = [4, 32];
 
 /**
- * Packs documents into files. The caller adds documents as lines, by ascending key. Several lines form a gzip member,
- * and several members a file. The members of a file have at most `objectSize` bytes in total, unless a single member is
- * larger.
+ * Packs documents into files. The caller adds documents as lines, by ascending key. Several lines form a gzip member, and several members a
+ * file. The members of a file have at most `objectSize` bytes in total, unless a single member is larger.
  */
 export class DocumentWriter {
   readonly #files: DocumentFile[] = [];
@@ -50,8 +49,8 @@ export class DocumentWriter {
   ) {}
 
   /**
-   * Adds consecutive documents as UTF-8 lines, each with a line feed at its end. Checks the order of ASCII lines only now
-   * and then. The caller must not change the bytes afterwards.
+   * Adds consecutive documents as UTF-8 lines, each with a line feed at its end. Checks the order of ASCII lines only now and then. The
+   * caller must not change the bytes afterwards.
    */
   addLines(lines: Buffer): void {
     const most = Math.min(this.limits.documentMember, this.objectSize);
@@ -102,8 +101,7 @@ export class DocumentWriter {
         this.#takePacked();
       });
       this.#compressing.add(compressing);
-      // finish() throws this error. Without a handler until then, Node would end the process because of an unhandled
-      // rejection.
+      // finish() throws this error. Without a handler until then, Node would end the process because of an unhandled rejection.
       compressing.catch(() => undefined);
     }
     this.#takePacked();
@@ -156,8 +154,8 @@ const [TAB, LINE_FEED] = [9, 10];
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
 /**
- * Returns the number of UTF-16 characters in a UTF-8 text, which is the length of a JavaScript string. Bytes 0x80 to
- * 0xbf continue a character. A character whose first byte is 0xf0 or above counts as two in UTF-16.
+ * Returns the number of UTF-16 characters in a UTF-8 text, which is the length of a JavaScript string. Bytes 0x80 to 0xbf continue a
+ * character. A character whose first byte is 0xf0 or above counts as two in UTF-16.
  */
 function countCharacters(text: Uint8Array): number {
   if (isAscii(text)) return text.length;

@@ -1,9 +1,9 @@
 /**
  * Finds the records from which a build makes levels of lists (format/listTables.ts).
  *
- * A level (format/levels.ts) depends only on the records of its blocks. So a build keeps each level of the last build
- * whose blocks did not change, and makes all other levels from the input. The build has read most of their blocks. It
- * reads the others again: unchanged blocks below a new block of their level.
+ * A level (format/levels.ts) depends only on the records of its blocks. So a build keeps each level of the last build whose blocks did not
+ * change, and makes all other levels from the input. The build has read most of their blocks. It reads the others again: unchanged blocks
+ * below a new block of their level.
  */
 import { isWithin } from '../../duckdb/blockRanges.ts';
 import { flag, int, type Store } from '../../duckdb/store.ts';
@@ -38,8 +38,8 @@ export interface LevelPlan extends LevelRange {
 }
 
 /**
- * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if that build had no
- * lists. Levels with a block at height `changed` or above are not kept.
+ * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if that build had no lists. Levels with a
+ * block at height `changed` or above are not kept.
  */
 export function planLevels(
   { tip, lowest, replaced, limits: { listLevels } }: ArchivedBlocks,
@@ -49,8 +49,8 @@ export function planLevels(
   const before = old === undefined ? [] : levelRanges(old.tip, listLevels, old.lowest);
   const ranges = levelRanges(tip, listLevels, lowest);
   if (ranges.length > listLevels.steps.length) countCrossing('listLevels');
-  // Levels up to height `lastRanked` have complete lists of holders. Higher levels may have marks instead ("Holders" in
-  // lists/balances.ts). So a level changes if this height moves past its last block.
+  // Levels up to height `lastRanked` have complete lists of holders. Higher levels may have marks instead ("Holders" in lists/balances.ts).
+  // So a level changes if this height moves past its last block.
   const [ranked, wasRanked] = [lastRanked(tip, listLevels), lastRanked(old?.tip ?? -1, listLevels)];
   let isLowest = true;
   return ranges.map(({ first, last }) => {
@@ -134,8 +134,8 @@ export async function readBlocks(
 }
 
 /**
- * Lists the pages of blocks, with their positions in the archive. Throws an ArchiveError if the archive `old` lacks the
- * pages of a block that was not rendered.
+ * Lists the pages of blocks, with their positions in the archive. Throws an ArchiveError if the archive `old` lacks the pages of a block
+ * that was not rendered.
  */
 export async function placePages(
   blocks: LevelBlocks,
@@ -146,8 +146,7 @@ export async function placePages(
 ): Promise<PlacedPages> {
   const heights = await store.rows(`SELECT block_height FROM ${blocks}`, { block_height: int });
   const placed = placesOf(new Set(heights.map((row) => row.block_height)), archived, old);
-  // Appends rows to the table instead of loading a JSON file, because DuckDB would need a buffer for the longest line
-  // in each thread.
+  // Appends rows to the table instead of loading a JSON file, because DuckDB would need a buffer for the longest line in each thread.
   const ofBlocks = await store.append('pages_of_blocks', PAGES_OF_BLOCKS, placed);
   const pages = await store.table(
     'placed_pages',

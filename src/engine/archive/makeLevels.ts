@@ -42,10 +42,7 @@ export interface LevelForm<Name extends ListName> {
   readonly scratch: string;
 }
 
-/**
- * Returns the levels of a list, the lowest first. `before` has the levels of the last build. `make` writes each level
- * that is not kept.
- */
+/** Returns the levels of a list, the lowest first. `before` has the levels of the last build. `make` writes each level that is not kept. */
 export async function makeLevels<Level extends LevelRange>(
   plans: readonly LevelPlan[],
   before: readonly Level[] | undefined,
@@ -60,9 +57,9 @@ export async function makeLevels<Level extends LevelRange>(
 }
 
 /**
- * Writes documents from the texts of rows, the first column of `chunks`. Concatenated, the texts are the documents. A
- * document is a line feed and the key, followed by each value with a tab before it. Copying bytes is much faster than
- * making a JavaScript string for each value.
+ * Writes documents from the texts of rows, the first column of `chunks`. Concatenated, the texts are the documents. A document is a line
+ * feed and the key, followed by each value with a tab before it. Copying bytes is much faster than making a JavaScript string for each
+ * value.
  */
 export async function writeTexts(to: LevelWriter, chunks: Chunks): Promise<void> {
   // Bytes after the last line feed of the previous chunk. They begin a document that continues in the next chunk.
@@ -87,8 +84,8 @@ export async function writeTexts(to: LevelWriter, chunks: Chunks): Promise<void>
 export const TEXTS = `encode(concat(text, ''))`;
 
 /**
- * Return SQL expressions of texts for `writeTexts`: the beginning of a document with its key, and a value. `padded` pads a
- * number to 8 digits, as in keys.
+ * Return SQL expressions of texts for `writeTexts`: the beginning of a document with its key, and a value. `padded` pads a number to 8
+ * digits, as in keys.
  */
 export const documentStart = (key: string): string => `chr(10) || ${key}`;
 export const valueText = (value: string): string => `chr(9) || ${value}`;

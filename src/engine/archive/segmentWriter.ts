@@ -1,6 +1,6 @@
 /**
- * Writes segments (format/segmentDirectory.ts) from the pages of new blocks, and from pages of the last build, which
- * are copied without compressing them again.
+ * Writes segments (format/segmentDirectory.ts) from the pages of new blocks, and from pages of the last build, which are copied without
+ * compressing them again.
  */
 import { cut, type Piece } from '../../format/cutSegments.ts';
 import { hasAny } from '../../format/levels.ts';
@@ -75,8 +75,8 @@ function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
 }
 
 /**
- * Returns the pieces that come from the last build. A segment without changed blocks is one piece. In other segments,
- * each unchanged block is a piece.
+ * Returns the pieces that come from the last build. A segment without changed blocks is one piece. In other segments, each unchanged block
+ * is a piece.
  */
 async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
@@ -96,8 +96,8 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
 }
 
 /**
- * Returns the piece of a complete segment, or of the segments of an unchanged block that fills several. These segments have no
- * other blocks, so a build keeps the files without reading them.
+ * Returns the piece of a complete segment, or of the segments of an unchanged block that fills several. These segments have no other
+ * blocks, so a build keeps the files without reading them.
  */
 const wholeSegments = (segments: readonly [Segment, ...Segment[]], old: StoredArchive): Source => ({
   first: segments[0].first,
@@ -117,8 +117,7 @@ function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredA
     if (replaced.has(block.height)) continue;
     const begin = block.offsets[0] ?? 0;
     const bytes = block.pages.reduce((sum, length) => sum + length, 0);
-    // Reads the segment again when its pages are needed. Otherwise a build that changes every segment would keep all
-    // segments in memory.
+    // Reads the segment again when its pages are needed. Otherwise a build that changes every segment would keep all segments in memory.
     const read = () => ({ pages: old.segment(segment).pages.subarray(begin, begin + bytes), entries: [renderEntry(block)] });
     yield { first: block.height, last: block.height, bytes, read };
   }

@@ -1,6 +1,6 @@
 /**
- * Reads the archive in an output folder. Builds copy unchanged blocks and entries from the archive, and `npm run
- * verify` reads all files of it.
+ * Reads the archive in an output folder. Builds copy unchanged blocks and entries from the archive, and `npm run verify` reads all files of
+ * it.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
@@ -53,8 +53,8 @@ export class StoredArchive {
   #parts: Promise<Archive> | undefined;
 
   /**
-   * Opens the archive that the manifest in an output folder names. Throws an ArchiveError if the manifest names
-   * none or the archive cannot be read.
+   * Opens the archive that the manifest in an output folder names. Throws an ArchiveError if the manifest names none or the archive cannot
+   * be read.
    */
   static in(out: string): StoredArchive {
     const archive = StoredArchive.find(out);
@@ -63,8 +63,7 @@ export class StoredArchive {
   }
 
   /**
-   * Like `in`, but returns undefined if the manifest names no archive. Throws an ArchiveError if the manifest or
-   * the root cannot be read.
+   * Like `in`, but returns undefined if the manifest names no archive. Throws an ArchiveError if the manifest or the root cannot be read.
    */
   static find(out: string): StoredArchive | undefined {
     const path = join(out, MANIFEST_PATH);

@@ -1,7 +1,6 @@
 /**
- * Compresses the pages of blocks for an archive. Each writer thread appends the pages to a temporary file of its own,
- * the spool. The blocks cannot be divided into the segments of the archive (engine/archive/segmentWriter.ts) until the
- * sizes of all blocks are known.
+ * Compresses the pages of blocks for an archive. Each writer thread appends the pages to a temporary file of its own, the spool. The blocks
+ * cannot be divided into the segments of the archive (engine/archive/segmentWriter.ts) until the sizes of all blocks are known.
  *
  * For each block, the spool has the block's pages, and then the block's line of the segment's directory.
  */
@@ -28,8 +27,8 @@ export interface SpooledBlock {
 }
 
 /**
- * Returns the number of records of each operation in each page from `pages.from` to `pages.to - 1`. Operations are in
- * the order of OPERATIONS. Omits operations without records.
+ * Returns the number of records of each operation in each page from `pages.from` to `pages.to - 1`. Operations are in the order of
+ * OPERATIONS. Omits operations without records.
  */
 export function countOperations(
   batch: Batch,

@@ -1,6 +1,6 @@
 /**
- * Compresses pages and documents into the gzip members of an archive. The compressed bytes depend on the version of zlib,
- * so `npm run verify` compares the unpacked bytes.
+ * Compresses pages and documents into the gzip members of an archive. The compressed bytes depend on the version of zlib, so `npm run
+ * verify` compares the unpacked bytes.
  */
 import { promisify } from 'node:util';
 import { gunzipSync, gzip, gzipSync, type ZlibOptions } from 'node:zlib';
@@ -8,13 +8,12 @@ import { BuildError } from '../../errors.ts';
 import { MOST_INFLATED, mostInflated } from '../../format/root.ts';
 
 /**
- * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages 2 % smaller. Level 6 makes them 8
- * % smaller, but takes 1.7 times as long.
+ * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages 2 % smaller. Level 6 makes them 8 % smaller, but
+ * takes 1.7 times as long.
  */
 const MEMBER_LEVEL = 3;
 /**
- * Offset of the byte in a gzip header that names the operating system. It is set to 255 (unknown), so that all systems
- * write equal bytes.
+ * Offset of the byte in a gzip header that names the operating system. It is set to 255 (unknown), so that all systems write equal bytes.
  */
 const SYSTEM_AT = 9;
 

@@ -9,8 +9,8 @@ import type { FileSink } from './pageFiles.ts';
 /**
  * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
  *
- * A new page is created in place. If the file exists, its bytes are compared first. If they differ, a rename replaces
- * the file, so that readers see either the old or the new bytes, never a partial file.
+ * A new page is created in place. If the file exists, its bytes are compared first. If they differ, a rename replaces the file, so that
+ * readers see either the old or the new bytes, never a partial file.
  */
 export class DiskSink implements FileSink {
   /** Number of files. */
@@ -27,8 +27,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames a complete file into
-   * place, because readers could not detect a partial file.
+   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames a complete file into place, because readers
+   * could not detect a partial file.
    */
   file(path: string, bytes: Uint8Array): void {
     this.#count(this.#place(path, false, withBytes(bytes)));
@@ -45,8 +45,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Moves the finished file `from` to `path`. If `path` already has the same bytes, deletes `from` instead. Does not
-   * change `files` and `kept`.
+   * Moves the finished file `from` to `path`. If `path` already has the same bytes, deletes `from` instead. Does not change `files` and
+   * `kept`.
    */
   take(path: string, from: string): void {
     if (!this.#place(path, false, { ...linkedTo(from), make: (target) => moveFile(from, target) })) rmSync(from);
@@ -58,12 +58,12 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Creates a file. Returns false if the file already has the same bytes. Creates a new page in place,
-   * because a rename for each page would take most of the build's time. Renames any other file into place.
+   * Creates a file. Returns false if the file already has the same bytes. Creates a new page in place, because a rename for each page would
+   * take most of the build's time. Renames any other file into place.
    */
   #place(path: string, isPage: boolean, { isIn, make }: Content): boolean {
-    // Empties the set to limit its memory. Folders that are needed afterwards are checked again, which is rare,
-    // because most folders belong to a single list.
+    // Empties the set to limit its memory. Folders that are needed afterwards are checked again, which is rare, because most folders belong
+    // to a single list.
     if (this.#folders.size > 4096) this.#folders.clear();
     this.#makeFolder(folderOf(path));
     const target = `${this.root}/${path}`;

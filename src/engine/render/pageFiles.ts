@@ -1,7 +1,6 @@
 /**
- * Converts a batch of rendered records to the page files of its lists. The records of a page are a slice of the batch's
- * bytes. Only lists by operation first copy their records into one buffer, because the records of an operation are not
- * consecutive.
+ * Converts a batch of rendered records to the page files of its lists. The records of a page are a slice of the batch's bytes. Only lists
+ * by operation first copy their records into one buffer, because the records of an operation are not consecutive.
  */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../../pages/envelope.ts';
@@ -64,8 +63,8 @@ export function listsOf(
 }
 
 /**
- * Passes all pages of a list to the sink, and adds them to `totals`. The paths of the pages begin with `stem`. With
- * `secondStem`, each page gets a second path, which begins with `secondStem`.
+ * Passes all pages of a list to the sink, and adds them to `totals`. The paths of the pages begin with `stem`. With `secondStem`, each page
+ * gets a second path, which begins with `secondStem`.
  */
 function emitList(
   stem: string,

@@ -11,9 +11,8 @@ import { JSON_TEXT, operationCode, recordJson } from './renderRecordSql.ts';
 import { type Batch, BlockCutter, type ExpectedBlock, type SpareBuffers } from './servedOrder.ts';
 
 /**
- * Yields rendered records in batches. `blocks` ascend. `records` is a table or SQL that has the canonical records of
- * exactly these blocks, in any order. Each query sorts and renders a range of blocks. `spare` has buffers that batches
- * reuse.
+ * Yields rendered records in batches. `blocks` ascend. `records` is a table or SQL that has the canonical records of exactly these blocks,
+ * in any order. Each query sorts and renders a range of blocks. `spare` has buffers that batches reuse.
  */
 export async function* renderBatches(
   store: Store,

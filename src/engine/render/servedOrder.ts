@@ -53,8 +53,8 @@ export interface Arrivals {
 }
 
 /**
- * Buffers of batches that were written. New batches reuse them, because Node fills each new buffer with zeros, and many
- * new buffers cause many garbage collections.
+ * Buffers of batches that were written. New batches reuse them, because Node fills each new buffer with zeros, and many new buffers cause
+ * many garbage collections.
  */
 export type SpareBuffers = Uint8Array<ArrayBuffer>[];
 

@@ -1,6 +1,6 @@
 /**
- * Writes batches in writer threads, so that rendering and writing overlap. Rendering waits while all threads are busy.
- * The main thread writes the first records of a build, because starting a thread would take longer than writing them.
+ * Writes batches in writer threads, so that rendering and writing overlap. Rendering waits while all threads are busy. The main thread
+ * writes the first records of a build, because starting a thread would take longer than writing them.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -49,8 +49,8 @@ export class WriterPool {
   ) {}
 
   /**
-   * Writes a batch, or passes it to a thread. The thread takes over the batch's buffers, so the caller must not use
-   * them again. Rejects with a BuildError if writing this batch or an earlier one failed.
+   * Writes a batch, or passes it to a thread. The thread takes over the batch's buffers, so the caller must not use them again. Rejects
+   * with a BuildError if writing this batch or an earlier one failed.
    */
   async submit(batch: Batch): Promise<void> {
     for (const { records } of batch.blocks) this.#submitted += records;
@@ -60,15 +60,14 @@ export class WriterPool {
     }
     const writer = await this.#idleWriter();
     writer.busy = this.#write(writer, batch);
-    // The next submit() or finish() throws this error. Without a handler until then, Node would end the process because
-    // of an unhandled rejection.
+    // The next submit() or finish() throws this error. Without a handler until then, Node would end the process because of an unhandled
+    // rejection.
     writer.busy.catch(() => undefined);
   }
 
   #writeHere(batch: Batch): void {
     const [target] = this.targets;
-    // The first thread gets the same target. Two writers cannot share a spool (blockSpool.ts), so the main thread has a
-    // spool of its own.
+    // The first thread gets the same target. Two writers cannot share a spool (blockSpool.ts), so the main thread has a spool of its own.
     this.#own ??= new BatchWriter(this.site, { ...target, spool: target.spool && `${target.spool}-first` });
     this.#take(batch, this.#own.write(batch));
   }

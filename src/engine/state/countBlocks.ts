@@ -12,14 +12,12 @@ export const LOWER_DIGITS = 18;
 export const decimalsOf = (amount: string): string =>
   `CASE WHEN contains(${amount}, '.') THEN strlen(${amount}) - strpos(${amount}, '.') ELSE 0 END`;
 
-/**
- * SQL condition for records whose amounts are summed. Other amounts are not parsed, because text functions are slow.
- */
+/** SQL condition for records whose amounts are summed. Other amounts are not parsed, because text functions are slow. */
 const IS_SUMMED = `operation IN ('mint', 'burn') AND amount IS NOT NULL`;
 
 /**
- * SQL expressions of a summed amount: its digits without decimal point, which are the amount in smallest units, and its
- * number of decimals. Both are NULL if the record's amount is not summed.
+ * SQL expressions of a summed amount: its digits without decimal point, which are the amount in smallest units, and its number of decimals.
+ * Both are NULL if the record's amount is not summed.
  */
 const DIGITS = `CASE WHEN ${IS_SUMMED} THEN replace(amount, '.', '') END`;
 const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN ${decimalsOf('amount')} END`;
@@ -31,9 +29,9 @@ const sumOf = (operation: Operation, name: string): string[] =>
 const SUMS = { minted_upper: 'HUGEINT', minted_lower: 'HUGEINT', burned_upper: 'HUGEINT', burned_lower: 'HUGEINT' } as const;
 
 /**
- * Columns of counts by block and rune. In wrong data, a rune may have two names. Then it has a row for each name.
- * Minted and burned amounts are in smallest units. The upper part of an amount is in units of 10^18. `decimals` is the
- * number of decimals of all amounts, or -1 when it differs between amounts.
+ * Columns of counts by block and rune. In wrong data, a rune may have two names. Then it has a row for each name. Minted and burned amounts
+ * are in smallest units. The upper part of an amount is in units of 10^18. `decimals` is the number of decimals of all amounts, or -1 when
+ * it differs between amounts.
  */
 export const BLOCK_RUNES = {
   block_height: 'BIGINT',
@@ -49,8 +47,8 @@ export const BLOCK_RUNES = {
 const GROUPED = ['rune_id', 'number', 'name', 'spaced_name', 'decimals'] as const;
 
 /**
- * Sums of BLOCK_RUNES over all blocks. An incremental build updates these sums, because summing all rows of BLOCK_RUNES
- * again would read some ten million rows on mainnet. `blocks` is the number of summed rows.
+ * Sums of BLOCK_RUNES over all blocks. An incremental build updates these sums, because summing all rows of BLOCK_RUNES again would read
+ * some ten million rows on mainnet. `blocks` is the number of summed rows.
  */
 export const RUNE_COUNTS = {
   ...columns('rune_id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, decimals INTEGER, blocks BIGINT'),
@@ -82,8 +80,8 @@ type Countable = TableWith<
 >;
 
 /**
- * Counts the records of `kept` that are in the blocks of `written`, one range of blocks after the other, because a first
- * build writes all blocks.
+ * Counts the records of `kept` that are in the blocks of `written`, one range of blocks after the other, because a first build writes all
+ * blocks.
  */
 export async function countWritten(
   kept: Countable,

@@ -20,20 +20,16 @@ export interface Etchings {
   readonly hasCounts: boolean;
 }
 
-/**
- * Order of etchings, oldest first. The last two columns are for wrong data, in which a transaction etches two runes.
- */
+/** Order of etchings, oldest first. The last two columns are for wrong data, in which a transaction etches two runes. */
 export const ETCHING_ORDER = 'block_height, tx_index, number, id';
 
 /**
- * Lists the etchings in the state. Returns undefined when the input may lack some etchings: it has no runes table, a
- * runes table that lacks columns, or records of a rune that the runes table lacks. No table is needed if the blocks show
- * that there are no runes.
+ * Lists the etchings in the state. Returns undefined when the input may lack some etchings: it has no runes table, a runes table that lacks
+ * columns, or records of a rune that the runes table lacks. No table is needed if the blocks show that there are no runes.
  *
- * `hasCounts` needs records of every block with an etching, because an etching is a record. It also needs the rune with
- * the number 0, without which the runes table may lack the oldest runes. And every block from the first block that was
- * read, or from the first etching, must have records or have been read. If the input does not list the blocks that were
- * read, such gaps cannot be detected.
+ * `hasCounts` needs records of every block with an etching, because an etching is a record. It also needs the rune with the number 0,
+ * without which the runes table may lack the oldest runes. And every block from the first block that was read, or from the first etching,
+ * must have records or have been read. If the input does not list the blocks that were read, such gaps cannot be detected.
  */
 export async function listEtchings(state: StateTables, store: Store): Promise<Etchings | undefined> {
   const isKnown = `form IN (${FORMS_OF_ROWS.map(literal).join(', ')})`;
@@ -45,12 +41,11 @@ export async function listEtchings(state: StateTables, store: Store): Promise<Et
        (SELECT count(*) FROM ${state.files} WHERE NOT ${isKnown}) AS others`,
     { tip: int, runes: int, incomplete: int, blocks: int, read: int, others: int },
   );
-  // If all blocks were read and none has records, no rune exists, because an etching is a record. The block in which rune
-  // 1:0 begins to exist always has this rune.
+  // If all blocks were read and none has records, no rune exists, because an etching is a record. The block in which rune 1:0 begins to
+  // exist always has this rune.
   const isEmpty = tip >= 0 && read === tip + 1 && blocks === 0;
   if ((runes === 0 && !isEmpty) || incomplete > 0) return undefined;
-  // A build omits ledger rows of runes that the runes table lacks, but keeps records of such runes from input in other
-  // formats.
+  // A build omits ledger rows of runes that the runes table lacks, but keeps records of such runes from input in other formats.
   const unknown = `SELECT count(*) AS number FROM ${state.blockRunes} WHERE rune_id NOT IN (SELECT id FROM ${state.runes})`;
   if (others > 0 && (await store.number(unknown)) > 0) return undefined;
   const { total, firsts, gaps, unread } = await store.row(

@@ -1,11 +1,10 @@
 /**
- * The state of the last build: the input files that it read, and the blocks and transactions that it wrote. It is a
- * DuckDB file in the cache folder, attached to the store as `state`. The file has no records, so its size is a few
- * percent of the output's.
+ * The state of the last build: the input files that it read, and the blocks and transactions that it wrote. It is a DuckDB file in the
+ * cache folder, attached to the store as `state`. The file has no records, so its size is a few percent of the output's.
  *
- * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed
- * build leaves the file unchanged. There is no transaction until `commit`, because DuckDB would use only one
- * thread to scan the rows that the transaction has inserted.
+ * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed build leaves the file
+ * unchanged. There is no transaction until `commit`, because DuckDB would use only one thread to scan the rows that the transaction has
+ * inserted.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -24,8 +23,8 @@ import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 const FILE = 'state.duckdb';
 
 /**
- * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and
- * is then a full build.
+ * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and is then a full
+ * build.
  */
 export const FORMAT = 21;
 
@@ -36,11 +35,11 @@ class DamagedStateError extends Error {
 }
 
 /**
- * Columns of written blocks. `operations` has the number of records of each operation, separated by commas, in the
- * order of OPERATIONS. `files` and `bytes` count the pages of the block and of its transactions; both are 0 in layout
- * `archive`. `packed` is the size of the block's compressed pages in the archive, in bytes; 0 without an archive.
- * `digest` is the published digest of the records. Records do not have the outputs that the block spends, so
- * `spent_digest` is a separate digest of these outputs. It is empty if the input does not list them.
+ * Columns of written blocks. `operations` has the number of records of each operation, separated by commas, in the order of OPERATIONS.
+ * `files` and `bytes` count the pages of the block and of its transactions; both are 0 in layout `archive`. `packed` is the size of the
+ * block's compressed pages in the archive, in bytes; 0 without an archive. `digest` is the published digest of the records. Records do not
+ * have the outputs that the block spends, so `spent_digest` is a separate digest of these outputs. It is empty if the input does not list
+ * them.
  */
 export const WRITTEN = {
   ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
@@ -94,11 +93,11 @@ export class State extends StateTables {
   }
 
   /**
-   * Attaches the state in a cache folder, which must exist, and locks it until the store is closed. A dry run has no
-   * cache folder and gets an empty state in memory.
+   * Attaches the state in a cache folder, which must exist, and locks it until the store is closed. A dry run has no cache folder and gets
+   * an empty state in memory.
    *
-   * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the
-   * output's manifest, undefined when the output is incomplete. `whyFull` forces a full build, for which all tables are empty.
+   * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the output's manifest,
+   * undefined when the output is incomplete. `whyFull` forces a full build, for which all tables are empty.
    *
    * Throws a LockedError when another build is using the folder, and a DamagedStateError when the file is damaged.
    */

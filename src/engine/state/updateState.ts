@@ -30,10 +30,7 @@ export interface BlockChanges {
   readonly transactions: Table<typeof TRANSACTIONS>;
 }
 
-/**
- * Replaces the state's rows of the blocks that this build wrote. Removes the rows of blocks that no input file has any
- * more.
- */
+/** Replaces the state's rows of the blocks that this build wrote. Removes the rows of blocks that no input file has any more. */
 export async function updateBlocks(
   newBlocks: readonly NewBlock[],
   { affected, blocks, transactions, kept }: Pick<Loaded, 'affected' | 'blocks' | 'transactions' | 'kept'>,
@@ -99,9 +96,7 @@ async function updateRuneCounts(changes: string, { runeCounts }: StateTables, st
   );
 }
 
-/**
- * Returns SQL that selects the last block: the state's highest block, or a higher block that was read without records.
- */
+/** Returns SQL that selects the last block: the state's highest block, or a higher block that was read without records. */
 function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
   // If the state has this height, it has the same hash: input that contradicts its records has no `tip` (input/loadInput.ts).
   const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}`;
@@ -138,8 +133,8 @@ const CHANGED_RUNES = columns('id VARCHAR, name VARCHAR, block_height BIGINT, is
 export type ChangedRunes = Table<typeof CHANGED_RUNES>;
 
 /**
- * Replaces the runes of files that were read or removed. Numbers the etchings again from the lowest changed etching up.
- * Returns the changed runes.
+ * Replaces the runes of files that were read or removed. Numbers the etchings again from the lowest changed etching up. Returns the changed
+ * runes.
  */
 export async function updateRunes({ runes }: Pick<Loaded, 'runes'>, state: StateTables, store: Store): Promise<ChangedRunes> {
   if (runes === undefined) return store.table('changed_runes', CHANGED_RUNES);

@@ -9,9 +9,7 @@ const FEED_ITEMS = 30;
 /** Relative path from the feed to the root of the mirror. */
 const TO_ROOT = '../'.repeat(FEED_PATH.split('/').length - 1);
 
-/**
- * Creates the feed. The heights of `blocks` must ascend. `siteUrl` is the mirror's URL with a final slash, if known.
- */
+/** Creates the feed. The heights of `blocks` must ascend. `siteUrl` is the mirror's URL with a final slash, if known. */
 export function feedOf(blocks: readonly BlockStats[], siteUrl: string | undefined): Feed {
   return {
     version: 'https://jsonfeed.org/version/1.1',

@@ -1,6 +1,6 @@
 /**
- * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL,
- * because a full history has millions of lines, and making a line from a JavaScript object takes about 10 µs.
+ * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL, because a full history has
+ * millions of lines, and making a line from a JavaScript object takes about 10 µs.
  */
 import { joinedBlobs, readDoubles } from '../../duckdb/columns.ts';
 import { int, literal, type Store } from '../../duckdb/store.ts';
@@ -28,10 +28,7 @@ const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
 export const recordsSql = OPERATIONS.join(' + ');
 export const COUNTS = Object.fromEntries(OPERATIONS.map((name) => [name, [name]]));
 
-/**
- * Returns the SQL expressions whose concatenation is a line with a JSON object. `fields` has the SQL expressions of
- * each value, by key.
- */
+/** Returns the SQL expressions whose concatenation is a line with a JSON object. `fields` has the SQL expressions of each value, by key. */
 export const lineOf = (fields: Readonly<Record<string, readonly string[]>>): string[] => [
   ...Object.entries(fields).flatMap(([name, value], i) => [`'${i === 0 ? `${BETWEEN}{` : ','}"${name}":'`, ...value]),
   `'}'`,
@@ -76,8 +73,8 @@ export interface StatsTables {
 }
 
 /**
- * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines, concatenated for each file. `first` is
- * the lowest height of the file. The lines of a file may be split over several consecutive items.
+ * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines, concatenated for each file. `first` is the lowest height
+ * of the file. The lines of a file may be split over several consecutive items.
  */
 export async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {

@@ -26,12 +26,12 @@ const [MANIFEST_BYTES, DIGESTS_BYTES] = [16 * 1024 * 1024, 1024 * 1024];
 const MOST_RUNS = 10_000;
 
 /**
- * Fetches the mirror's manifest. Returns undefined if the host has none. Throws an InputError if the manifest has
- * another format version, or impossible values, such as a height that no chain of blocks reaches.
+ * Fetches the mirror's manifest. Returns undefined if the host has none. Throws an InputError if the manifest has another format version,
+ * or impossible values, such as a height that no chain of blocks reaches.
  */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
-  // Text that does not begin with `{` comes from another program. Invalid JSON after `{` may be a body that was cut
-  // off: JSON.parse() throws, so the client retries the request.
+  // Text that does not begin with `{` comes from another program. Invalid JSON after `{` may be a body that was cut off: JSON.parse()
+  // throws, so the client retries the request.
   const parse = (text: string): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined);
   const { body } = await client.get(`${base}/${MANIFEST_PATH}`, (bytes) => parse(bytes.toString()), MANIFEST_BYTES);
   const { generator, format } = Object(body) as Readonly<Record<string, unknown>>;

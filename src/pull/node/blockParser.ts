@@ -1,6 +1,6 @@
 /**
- * Parses blocks and checks their merkle roots. After some blocks, starts a thread for the next ones, so that two cores
- * share the work of a long pull. Blocks move between the threads without being copied.
+ * Parses blocks and checks their merkle roots. After some blocks, starts a thread for the next ones, so that two cores share the work of a
+ * long pull. Blocks move between the threads without being copied.
  */
 import { Worker } from 'node:worker_threads';
 import { BuildError, messageOf } from '../../errors.ts';
@@ -26,13 +26,13 @@ export class BlockParser {
   constructor(private readonly limits: Pick<Limits, 'blocksBeforeThread'>) {}
 
   /**
-   * Parses a block. Takes its bytes away from the caller. Rejects with a BlockError like `readBlock`, and with a
-   * BuildError if the thread ends.
+   * Parses a block. Takes its bytes away from the caller. Rejects with a BlockError like `readBlock`, and with a BuildError if the thread
+   * ends.
    */
   async read(body: Buffer): Promise<Block> {
     this.#blocks += 1;
-    // A plain view: slices of a Buffer take several times as long. A small Buffer shares its memory with others, so only
-    // a copy can move to the thread.
+    // A plain view: slices of a Buffer take several times as long. A small Buffer shares its memory with others, so only a copy can move to
+    // the thread.
     const isShared = body.length < body.buffer.byteLength;
     const bytes = isShared ? Uint8Array.from(body) : new Uint8Array(body.buffer as ArrayBuffer);
     if (!exceeds(this.limits, 'blocksBeforeThread', this.#blocks)) return readBlock(bytes, hash256);

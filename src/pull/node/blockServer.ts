@@ -1,7 +1,7 @@
 /**
- * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It
- * need not be trusted, because each answer is checked. A block must have the hash that the node names, and the
- * transactions and witnesses that its header and coinbase commit to. A transaction must have the requested id.
+ * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It need not be trusted,
+ * because each answer is checked. A block must have the hash that the node names, and the transactions and witnesses that its header and
+ * coinbase commit to. A transaction must have the requested id.
  */
 import { InputError } from '../../errors.ts';
 import { hashText } from '../../runes/bytes.ts';

@@ -1,8 +1,7 @@
 /**
- * Compares outputs of a ledger that was made from rows (continueRows.ts) with the node, once the pull has reached the
- * tip. Each must be an unspent output of the node, with the same height and the same address. This finds outputs that
- * rows of a mirror invent or give to another owner. It does not find wrong amounts or missing outputs, because a node
- * knows nothing about runes.
+ * Compares outputs of a ledger that was made from rows (continueRows.ts) with the node, once the pull has reached the tip. Each must be an
+ * unspent output of the node, with the same height and the same address. This finds outputs that rows of a mirror invent or give to another
+ * owner. It does not find wrong amounts or missing outputs, because a node knows nothing about runes.
  */
 import { randomInt } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, rmSync } from 'node:fs';
@@ -62,8 +61,8 @@ export class ChosenOutputs {
     if (this.check === 'all') this.#lines.add(line);
     else if (!exceeds(this.limits, 'checkedOutputs', this.seen)) this.#chosen.push(line);
     else {
-      // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the
-      // same probability to be chosen in the end.
+      // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the same probability to be
+      // chosen in the end.
       const at = randomInt(this.seen);
       if (at < this.#chosen.length) this.#chosen[at] = line;
     }
@@ -90,8 +89,8 @@ interface Checking {
 }
 
 /**
- * Asks the node for all chosen outputs that are still unspent in the ledger, and removes their file. Throws an InputError
- * that lists the outputs that differ, and a BuildError if the node's answers have another tip than its chain.
+ * Asks the node for all chosen outputs that are still unspent in the ledger, and removes their file. Throws an InputError that lists the
+ * outputs that differ, and a BuildError if the node's answers have another tip than its chain.
  */
 export async function checkOutputs(checking: Checking, node: BitcoinNode, { log, progress }: Tools): Promise<void> {
   const path = join(checking.folder, STATE_FOLDER, UNCHECKED_FILE);

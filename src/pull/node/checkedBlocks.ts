@@ -1,8 +1,8 @@
 /**
  * Reads the blocks of a node in order, and fetches several in advance. Each block must follow the block before it.
  *
- * Keeps the transaction ids of the last blocks, to find outputs that are too young to be the commitment to a name. So a
- * pull need not ask the node for the heights of outputs.
+ * Keeps the transaction ids of the last blocks, to find outputs that are too young to be the commitment to a name. So a pull need not ask
+ * the node for the heights of outputs.
  */
 import { InputError } from '../../errors.ts';
 import { CONFIRMATIONS, type Commitment, commitmentsOf, type PreviousOutput } from '../../runes/indexBlock.ts';
@@ -22,8 +22,8 @@ export interface CheckedBlock {
   readonly height: number;
   readonly block: Block;
   /**
-   * Returns the output that an input spends. Only for inputs that may spend the commitment of an etching. The height of
-   * an output that is old enough for a commitment is the highest one that is.
+   * Returns the output that an input spends. Only for inputs that may spend the commitment of an etching. The height of an output that is
+   * old enough for a commitment is the highest one that is.
    */
   readonly previousOutput: (place: Commitment) => PreviousOutput;
 }
@@ -48,9 +48,9 @@ export class CheckedBlocks {
   ) {}
 
   /**
-   * Yields the blocks above the ledger up to `last`. The caller applies each block to the ledger before the next one.
-   * `concurrency` is the number of blocks that are fetched at the same time. Throws a ChainMovedError if the chain
-   * changes meanwhile. Throws an InputError if the first block with runes belongs to another chain.
+   * Yields the blocks above the ledger up to `last`. The caller applies each block to the ledger before the next one. `concurrency` is the
+   * number of blocks that are fetched at the same time. Throws a ChainMovedError if the chain changes meanwhile. Throws an InputError if
+   * the first block with runes belongs to another chain.
    */
   async *read(last: number, concurrency: number): AsyncGenerator<CheckedBlock, void, undefined> {
     const begin = this.ledger.height + 1;

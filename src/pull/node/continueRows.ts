@@ -1,9 +1,9 @@
 /**
- * Makes the ledger of a pull from the rows in the folder `pulled`: those of a mirror, which the node then continues, or
- * those of a pull that lost its ledger. The rows of a block say which outputs it makes (`receive`) and spends (`spent`).
+ * Makes the ledger of a pull from the rows in the folder `pulled`: those of a mirror, which the node then continues, or those of a pull
+ * that lost its ledger. The rows of a block say which outputs it makes (`receive`) and spends (`spent`).
  *
- * The ledger ends with the last hundred of settled blocks (`confirmations`). Rows above it are removed and their blocks
- * read from the node, so a fork among them needs no other care.
+ * The ledger ends with the last hundred of settled blocks (`confirmations`). Rows above it are removed and their blocks read from the node,
+ * so a fork among them needs no other care.
  */
 import { join } from 'node:path';
 import { attempt } from '../../attempt.ts';
@@ -60,8 +60,8 @@ const firstRun = ({ sources }: FolderIndex): readonly [first: number, last: numb
   joinRuns(sources.flatMap(({ blocks }) => blocks))[0] ?? [0, -1];
 
 /**
- * Makes the ledger. Removes the rows of a folder without settled blocks, so that the pull reads all of them. Throws an
- * InputError, before it changes anything, for rows that the node cannot continue.
+ * Makes the ledger. Removes the rows of a folder without settled blocks, so that the pull reads all of them. Throws an InputError, before
+ * it changes anything, for rows that the node cannot continue.
  */
 export async function continueRows(
   continuing: Continuing,

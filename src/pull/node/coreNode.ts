@@ -1,6 +1,6 @@
 /**
- * Bitcoin Core 30 or newer, with `rest=1`, as a source of blocks: chain, raw blocks, and the outputs that inputs spend.
- * Converts its statuses and texts to errors, and retries.
+ * Bitcoin Core 30 or newer, with `rest=1`, as a source of blocks: chain, raw blocks, and the outputs that inputs spend. Converts its
+ * statuses and texts to errors, and retries.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -51,8 +51,8 @@ export const COINS_AT_ONCE = 15;
 const HEADERS_AT_ONCE = 2000;
 
 /**
- * Largest answer about the chain, in bytes, and of `rest/getutxos`. The latter has each script in several forms. The longest
- * name of an opcode, which is one byte of a script, has 22 characters.
+ * Largest answer about the chain, in bytes, and of `rest/getutxos`. The latter has each script in several forms. The longest name of an
+ * opcode, which is one byte of a script, has 22 characters.
  */
 const [SMALL_ANSWER, LARGEST_COINS] = [1_000_000, COINS_AT_ONCE * (1000 + 32 * LONGEST_SCRIPT)];
 
@@ -121,8 +121,8 @@ export class BitcoinNode {
   }
 
   /**
-   * Waits for a node that is starting. Throws an InputError if it does not answer REST, is too old or is not Bitcoin
-   * Core. Throws a BuildError if the node is unreachable.
+   * Waits for a node that is starting. Throws an InputError if it does not answer REST, is too old or is not Bitcoin Core. Throws a
+   * BuildError if the node is unreachable.
    */
   static async open(options: NodeOptions): Promise<BitcoinNode> {
     const { url, onNotice } = options;
@@ -159,9 +159,9 @@ export class BitcoinNode {
   }
 
   /**
-   * Reads a block and checks its hash and merkle root. Retries a damaged block. If the node does not have the block,
-   * fetches it from the block server, and also checks its witnesses. Without a block server, throws an InputError for a
-   * pruned block. Messages name the block by its height if the caller knows it.
+   * Reads a block and checks its hash and merkle root. Retries a damaged block. If the node does not have the block, fetches it from the
+   * block server, and also checks its witnesses. Without a block server, throws an InputError for a pruned block. Messages name the block
+   * by its height if the caller knows it.
    */
   async readBlock(hash: string, height?: number): Promise<Block> {
     const { blockServer } = this.#options;
@@ -199,9 +199,7 @@ export class BitcoinNode {
     });
   }
 
-  /**
-   * Returns unspent outputs, without regard to the mempool. `outpoints` are at most `COINS_AT_ONCE` texts `txid:vout`.
-   */
+  /** Returns unspent outputs, without regard to the mempool. `outpoints` are at most `COINS_AT_ONCE` texts `txid:vout`. */
   coins(outpoints: readonly string[]): Promise<Coins> {
     const path = outpoints.map((outpoint) => outpoint.replace(':', '-')).join('/');
     return this.#persist('unspent outputs', async () => {
@@ -273,8 +271,8 @@ export class BitcoinNode {
   }
 
   /**
-   * Requests a REST path. Waits without limit while the node is starting. Returns answers with status 200 or 404, and throws for others. `limit` is the maximum size of the
-   * body in bytes, which `sink` receives.
+   * Requests a REST path. Waits without limit while the node is starting. Returns answers with status 200 or 404, and throws for others.
+   * `limit` is the maximum size of the body in bytes, which `sink` receives.
    */
   async #rest(path: string, limit = SMALL_ANSWER, sink?: Reading['sink']): Promise<Answer> {
     const { pauseMs, signal } = this.#options;

@@ -28,8 +28,8 @@ export interface FollowOptions {
 }
 
 /**
- * Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. A build that runs when
- * the signal aborts is not stopped. So the caller must end the process, which is safe at any moment of a build.
+ * Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. A build that runs when the signal aborts is
+ * not stopped. So the caller must end the process, which is safe at any moment of a build.
  */
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log): Promise<void> {
   const { signal } = options;
@@ -83,8 +83,8 @@ const round = (ms: number): number => Math.round(ms / 100) / 10;
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 
 /**
- * Runs a build. If it fails, logs its notices and its error, and returns false. Returns false also if the signal
- * aborts. Throws a UsageError for bad arguments.
+ * Runs a build. If it fails, logs its notices and its error, and returns false. Returns false also if the signal aborts. Throws a
+ * UsageError for bad arguments.
  */
 async function tryBuild({ folder, builds, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;

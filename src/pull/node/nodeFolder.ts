@@ -1,6 +1,6 @@
 /**
- * The index of a folder of rows that a pull from a node writes. Adds, joins and removes its files, and follows
- * reorganisations of the node's chain. Each step is one replacement of the index (rows/rowsFolder.ts).
+ * The index of a folder of rows that a pull from a node writes. Adds, joins and removes its files, and follows reorganisations of the
+ * node's chain. Each step is one replacement of the index (rows/rowsFolder.ts).
  */
 import type { FolderIndex, Kind, RowFile } from '../../contract/rowsSchemas.ts';
 import type { LastRead } from '../../contract/sources.ts';
@@ -25,8 +25,8 @@ export class NodeFolder {
   ) {}
 
   /**
-   * Returns the index, whose rows above the settled ledger are those of all blocks there. Throws an InputError if a file
-   * of the index is missing or has another size.
+   * Returns the index, whose rows above the settled ledger are those of all blocks there. Throws an InputError if a file of the index is
+   * missing or has another size.
    */
   checked(): FolderIndex {
     const { base, hash, rowsFrom } = this.ledger;
@@ -48,8 +48,8 @@ export class NodeFolder {
   }
 
   /**
-   * Writes the index of the blocks up to a height of the ledger. Returns the range of the blocks with rows. `ends`
-   * replaces the hashes of the newest blocks.
+   * Writes the index of the blocks up to a height of the ledger. Returns the range of the blocks with rows. `ends` replaces the hashes of
+   * the newest blocks.
    */
   list(height: number, ends?: readonly LastRead[]): BlockRange[] {
     const { rowsFrom, network } = this.ledger;
@@ -62,8 +62,8 @@ export class NodeFolder {
   }
 
   /**
-   * Returns height and hash of the newest blocks, for `list`. A build needs their hashes even if they have no rows. Returns
-   * undefined if the node's chain changed meanwhile.
+   * Returns height and hash of the newest blocks, for `list`. A build needs their hashes even if they have no rows. Returns undefined if
+   * the node's chain changed meanwhile.
    */
   async findEnds(node: BitcoinNode): Promise<LastRead[] | undefined> {
     const { height: top, hash: topHash } = this.ledger;
@@ -77,8 +77,8 @@ export class NodeFolder {
   }
 
   /**
-   * Removes the pulled blocks that are not in the node's chain, and returns their number. Throws an InputError for more
-   * than `confirmations` blocks.
+   * Removes the pulled blocks that are not in the node's chain, and returns their number. Throws an InputError for more than
+   * `confirmations` blocks.
    */
   async removeReplaced(node: BitcoinNode, confirmations: number): Promise<number> {
     const { base, height: top } = this.ledger;
@@ -96,8 +96,8 @@ export class NodeFolder {
   }
 
   /**
-   * Removes the rows of blocks below `from`. Joins the files of blocks up to `settled` into files of a hundred blocks.
-   * Both count with the next call of `list`.
+   * Removes the rows of blocks below `from`. Joins the files of blocks up to `settled` into files of a hundred blocks. Both count with the
+   * next call of `list`.
    */
   async tidy(from: number, settled: number): Promise<void> {
     this.ledger.keepRowsFrom(from);
@@ -156,8 +156,8 @@ export const indexUpTo = ({ mirrors, files, runes }: FolderIndex, { height, hash
 });
 
 /**
- * Returns the height of the last pulled block that the node's chain still has. Undefined if this block is more than
- * `confirmations` below the ledger's last block.
+ * Returns the height of the last pulled block that the node's chain still has. Undefined if this block is more than `confirmations` below
+ * the ledger's last block.
  */
 async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {
   for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {

@@ -1,11 +1,10 @@
 /**
- * Pulls activity from a Bitcoin Core node: reads its blocks, applies the runes protocol, and writes rows to the folder
- * `pulled`. Unlike pulls from other sources, it reads every block from the first one with runes on, because the
- * activity of a block depends on all earlier outputs. The ledger in the subfolder `.state` has the unspent outputs with
- * runes.
+ * Pulls activity from a Bitcoin Core node: reads its blocks, applies the runes protocol, and writes rows to the folder `pulled`. Unlike
+ * pulls from other sources, it reads every block from the first one with runes on, because the activity of a block depends on all earlier
+ * outputs. The ledger in the subfolder `.state` has the unspent outputs with runes.
  *
- * A commit replaces the index of the rows. On disk, the ledger has only blocks that no reorganisation may replace. A start
- * replays later blocks from their rows.
+ * A commit replaces the index of the rows. On disk, the ledger has only blocks that no reorganisation may replace. A start replays later
+ * blocks from their rows.
  */
 import { join } from 'node:path';
 import { count } from '../../cli/log.ts';
@@ -44,8 +43,7 @@ export interface NodePullOptions extends PullOptions {
 
 export class NodePull {
   /**
-   * State of the node at the last call of `#announce`. `isBehind`: the node has no new block, and lacks blocks that were
-   * already pulled.
+   * State of the node at the last call of `#announce`. `isBehind`: the node has no new block, and lacks blocks that were already pulled.
    */
   #announced: { readonly isBehind: boolean; readonly isSyncing: boolean } | undefined;
   readonly #blocks: CheckedBlocks;
@@ -66,9 +64,9 @@ export class NodePull {
   }
 
   /**
-   * Opens the ledger of the folder. Makes a lost one again from the rows in the folder; without settled rows, an
-   * empty one. Throws an InputError if the ledger does not match the node, the wanted blocks or the pulled files, or if the
-   * rows begin too late for a ledger, and a DamagedStateError if it is damaged.
+   * Opens the ledger of the folder. Makes a lost one again from the rows in the folder; without settled rows, an empty one. Throws an
+   * InputError if the ledger does not match the node, the wanted blocks or the pulled files, or if the rows begin too late for a ledger,
+   * and a DamagedStateError if it is damaged.
    */
   static async open(options: NodePullOptions, node: BitcoinNode, tools: Tools): Promise<NodePull> {
     const { folder, limits, confirmations, check = 'sample' } = options;
@@ -104,8 +102,8 @@ export class NodePull {
   }
 
   /**
-   * Reads all blocks up to the node's tip or the last wanted block. At the tip, compares outputs of a ledger that was
-   * made from rows with the node.
+   * Reads all blocks up to the node's tip or the last wanted block. At the tip, compares outputs of a ledger that was made from rows with
+   * the node.
    */
   async run(): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
@@ -161,8 +159,8 @@ export class NodePull {
   }
 
   /**
-   * On the first call, logs the number of blocks to read. On every call, logs if the node has fallen behind or begun to
-   * sync since the last call. `last` is the height of the last block to read.
+   * On the first call, logs the number of blocks to read. On every call, logs if the node has fallen behind or begun to sync since the last
+   * call. `last` is the height of the last block to read.
    */
   #announce({ blocks: tip, headers, isSyncing }: ChainInfo, last: number, isBehind: boolean): void {
     const { name } = this.node;
@@ -209,8 +207,8 @@ export class NodePull {
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
-        // settle() may take a minute. Near the tip, a build waits for the end of this pull, so the caller of run()
-        // calls settle() after the build. Blocks without rows cannot be replayed.
+        // settle() may take a minute. Near the tip, a build waits for the end of this pull, so the caller of run() calls settle() after the
+        // build. Blocks without rows cannot be replayed.
         if (height <= settled && (this.ledger.isSettleDue || height < this.ledger.rowsFrom)) await this.settle();
       }
     } catch (error) {
@@ -269,8 +267,8 @@ export class NodePull {
 
   /** Moves complete hundreds of settled blocks to disk, which may take a minute. */
   async settle(): Promise<void> {
-    // After a fork inside a file of a hundred blocks, the ledger is rewound to the block before the file, and rewind()
-    // cannot go below settled blocks.
+    // After a fork inside a file of a hundred blocks, the ledger is rewound to the block before the file, and rewind() cannot go below
+    // settled blocks.
     let last = hundredOf(this.#settled).first - 1;
     while (last > this.ledger.base && this.ledger.hashAt(last) === undefined) last -= HEIGHTS_PER_FILE;
     await this.ledger.settle(last);
@@ -287,8 +285,8 @@ const unitOf = (height: number, settled: number): BlockRange => {
 const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
 /**
- * Returns the first height whose rows the folder has after this pull. If an earlier pull wrote rows, this is the first
- * height of these rows (`found`). Throws an InputError if a lower height is wanted.
+ * Returns the first height whose rows the folder has after this pull. If an earlier pull wrote rows, this is the first height of these rows
+ * (`found`). Throws an InputError if a lower height is wanted.
  */
 function firstWanted(
   { wanted, confirmations, folder }: NodePullOptions,
@@ -300,8 +298,8 @@ function firstWanted(
   if (from === undefined) return found ?? firstHeight;
   // Blocks that are not settled need rows, or else the next pull reads them again.
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(Math.max(from.last, confirmations + 1), tip), firstHeight);
-  // If the last N blocks are wanted (`from` is an object), a height below `found` is no error. The node may have fallen
-  // behind, so that its last N blocks begin at a lower height.
+  // If the last N blocks are wanted (`from` is an object), a height below `found` is no error. The node may have fallen behind, so that its
+  // last N blocks begin at a lower height.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,

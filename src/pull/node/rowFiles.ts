@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and of runes. They count once the
- * index names them. Equal rows always give equal bytes, so unchanged files are recognised.
+ * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and of runes. They count once the index names them.
+ * Equal rows always give equal bytes, so unchanged files are recognised.
  */
 import { rmSync } from 'node:fs';
 import type { Kind, RowFile } from '../../contract/rowsSchemas.ts';
@@ -66,10 +66,7 @@ export class RowFiles {
     this.#open.runes.add(RUNE_COLUMNS.map((column) => cellOf(row[column])).join(','));
   }
 
-  /**
-   * Begins to convert the runes of these blocks, and their rows from `rowsFrom` on. Waits if too many files are being
-   * converted.
-   */
+  /** Begins to convert the runes of these blocks, and their rows from `rowsFrom` on. Waits if too many files are being converted. */
   async endFile({ first, last }: BlockRange, rowsFrom: number): Promise<void> {
     for (const [kind, from] of [['files', Math.max(first, rowsFrom)] as const, ['runes', first] as const]) {
       const csv = this.#open[kind];
@@ -165,8 +162,8 @@ function rowsOf({ file }: LineFile, { fields }: TableForm): string {
 }
 
 /**
- * Returns the cells of a row as CSV, in the order of NODE_LEDGER. The code names each column, because a loop over the
- * columns takes several times as long. Only the cell `spent` has characters that need quotes.
+ * Returns the cells of a row as CSV, in the order of NODE_LEDGER. The code names each column, because a loop over the columns takes several
+ * times as long. Only the cell `spent` has characters that need quotes.
  */
 const lineOf = (row: LedgerRow): string =>
   `${row.rune_id},${row.block_hash},${row.block_height},${row.tx_index},${row.event_index},${row.tx_id},${row.output ?? ''},${row.address ?? ''},${row.receiver_address ?? ''},${row.amount ?? ''},${row.operation},${row.timestamp},${row.spent === null ? '' : `"${row.spent}"`}`;

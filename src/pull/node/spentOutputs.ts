@@ -1,6 +1,6 @@
 /**
- * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30. The answer has value and script of
- * every output that a block spends, by transaction and input. Reads it in parts, and keeps only the wanted scripts.
+ * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30. The answer has value and script of every output that a
+ * block spends, by transaction and input. Reads it in parts, and keeps only the wanted scripts.
  */
 import { uint32At } from '../../runes/bytes.ts';
 import type { Commitment } from '../../runes/indexBlock.ts';
@@ -43,9 +43,7 @@ export class SpentOutputs {
     this.#rest = Uint8Array.from(bytes.subarray(at));
   };
 
-  /**
-   * Returns the scripts in the order of the wanted outputs. Throws a PassingError if the bytes do not match the block.
-   */
+  /** Returns the scripts in the order of the wanted outputs. Throws a PassingError if the bytes do not match the block. */
   end(): Uint8Array[] {
     const isWhole = this.#read === this.#counts.length && this.#left === 0 && this.#rest.length === 0;
     const scripts = this.#scripts.flatMap((script) => (script === undefined ? [] : [script]));

@@ -6,8 +6,8 @@ import type { MirrorManifest, Page, WindowQuery } from './client.d.ts';
 const WINDOWS_AT_ONCE = 8;
 
 /**
- * Yields all entries of a list, in the list's order. `list` fetches a window, and `readManifest` the current manifest.
- * If the windows are not all of one build, throws an error that `failed` makes. Also throws the errors of `list`.
+ * Yields all entries of a list, in the list's order. `list` fetches a window, and `readManifest` the current manifest. If the windows are
+ * not all of one build, throws an error that `failed` makes. Also throws the errors of `list`.
  */
 export async function* allEntries<Entry>(
   list: (window: WindowQuery) => Promise<Page<Entry>>,

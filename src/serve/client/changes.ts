@@ -23,8 +23,8 @@ const ATTEMPTS = 4;
 type Listed = Point & { readonly sha256: string };
 
 /**
- * Yields changes (`Mirror.changes`). Rejects with an error of `failed`, a MissingFileError, or the errors of `mirror`. Throws a
- * TypeError for a malformed query.
+ * Yields changes (`Mirror.changes`). Rejects with an error of `failed`, a MissingFileError, or the errors of `mirror`. Throws a TypeError
+ * for a malformed query.
  */
 export function followChanges(query: ChangesQuery, mirror: FollowedMirror): AsyncGenerator<Change, void, undefined> {
   const { since = [], addresses } = query;
@@ -67,14 +67,13 @@ async function* changesAfter(
           const change = await changeOf(block, mirror);
           known = points.slice(0, from + i + 1);
           const matches = change.addresses.filter((address) => wanted?.has(address));
-          // A cut list may lack a wanted address, so its block is never left out. The newest block is never left out
-          // either: otherwise the caller's `since` could become older than the mirror's list of blocks.
+          // A cut list may lack a wanted address, so its block is never left out. The newest block is never left out either: otherwise the
+          // caller's `since` could become older than the mirror's list of blocks.
           const isLeftOut = wanted !== undefined && matches.length === 0 && change.more !== true && from + i + 1 < blocks.length;
           if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
         }
-        // A host may serve a new manifest with an old list for a while, and without keys nothing compares the list with
-        // its digest. So the digest is remembered only if the list ends with the manifest's tip. Otherwise the next
-        // round reads the list again.
+        // A host may serve a new manifest with an old list for a while, and without keys nothing compares the list with its digest. So the
+        // digest is remembered only if the list ends with the manifest's tip. Otherwise the next round reads the list again.
         if (!isBehind(blocks.at(-1), manifest)) last = changes.sha256;
       }
       failures = 0;
@@ -97,8 +96,8 @@ async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly
 }
 
 /**
- * True if the list does not end with the manifest's tip: the list may be of an older build than the manifest. The
- * result is also true if the tip is a block without activity that the mirror does not list.
+ * True if the list does not end with the manifest's tip: the list may be of an older build than the manifest. The result is also true if
+ * the tip is a block without activity that the mirror does not list.
  */
 const isBehind = (newest: Point | undefined, { tip }: MirrorManifest): boolean =>
   tip !== undefined && (newest?.height !== tip.height || newest.hash.slice(-64) !== tip.hash.slice(-64));
@@ -111,8 +110,8 @@ async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror
 }
 
 /**
- * Returns the index in `blocks` of the first block above the newest known block. Throws an error of `failed` if
- * the caller's blocks are not in the list.
+ * Returns the index in `blocks` of the first block above the newest known block. Throws an error of `failed` if the caller's blocks are not
+ * in the list.
  */
 function forkOf(known: readonly Point[], blocks: readonly Listed[], mirror: FollowedMirror): number {
   const newest = blocks.at(-1);

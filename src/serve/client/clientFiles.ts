@@ -1,8 +1,8 @@
 /**
  * Reads the files of a mirror over plain HTTP from any host.
  *
- * Accepts only complete files of a mirror. For a missing file, a host may answer with a web page, a redirect or a part
- * of the file. None of these answers may be taken for an empty list.
+ * Accepts only complete files of a mirror. For a missing file, a host may answer with a web page, a redirect or a part of the file. None of
+ * these answers may be taken for an empty list.
  */
 import { messageOf } from '../../errors.ts';
 import { MOST_INFLATED } from '../../format/root.ts';
@@ -14,8 +14,8 @@ import { inflateText, partOf, rangeHeaders, rangeOf, textOf } from '../archivePa
 export class UnreadableError extends Error {}
 
 /**
- * Revalidates every file. Otherwise answers could mix files of two builds, because some hosts let browsers cache each
- * file for a different time. For an unchanged file, the host sends only a 304 without a body.
+ * Revalidates every file. Otherwise answers could mix files of two builds, because some hosts let browsers cache each file for a different
+ * time. For an unchanged file, the host sends only a 304 without a body.
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
@@ -23,9 +23,9 @@ const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' 
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /**
- * Largest gap in bytes between two pages that one request reads together. Servers allow a larger gap. For clients a
- * small gap is better: separate requests run at the same time, but on a slow connection unneeded bytes take long.
- * Clients with keys allow the gap of servers, because they read complete pieces of 16 KB anyway (proofs.ts).
+ * Largest gap in bytes between two pages that one request reads together. Servers allow a larger gap. For clients a small gap is better:
+ * separate requests run at the same time, but on a slow connection unneeded bytes take long. Clients with keys allow the gap of servers,
+ * because they read complete pieces of 16 KB anyway (proofs.ts).
  */
 const NEAR_BYTES = 2 * 1024;
 
@@ -37,24 +37,21 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface MirrorFiles extends Files<OpenFile> {
   /**
-   * Returns the text of any JSON file of the mirror, by its path. Undefined if the host does not have the file.
-   * `sha256` is the digest of the file, which the signed manifest proves. A client with keys reads only the manifest,
-   * and files for which the caller gives such a digest.
+   * Returns the text of any JSON file of the mirror, by its path. Undefined if the host does not have the file. `sha256` is the digest of
+   * the file, which the signed manifest proves. A client with keys reads only the manifest, and files for which the caller gives such a
+   * digest.
    */
   file(path: string, sha256?: string): Promise<string | undefined>;
 }
 
 /**
- * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part
- * of a file share one request. Without a signal, each read sends its own request. A server may use this reader for
- * several incoming requests, and on some platforms an incoming request cannot wait for a read that another request has
- * started. A file that takes longer than `timeoutMs` is unreadable.
+ * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part of a file share one
+ * request. Without a signal, each read sends its own request. A server may use this reader for several incoming requests, and on some
+ * platforms an incoming request cannot wait for a read that another request has started. A file that takes longer than `timeoutMs` is
+ * unreadable.
  */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal, timeoutMs = TIMEOUT_MS): MirrorFiles {
-  /**
-   * Fetches a file. Resolves to undefined if the host does not have it. `take` reads the content of a successful
-   * response.
-   */
+  /** Fetches a file. Resolves to undefined if the host does not have it. `take` reads the content of a successful response. */
   const get = async <Content>(path: string, init: RequestInit, take: (response: Response) => Promise<Content>) => {
     const { href } = new URL(path, base);
     const stop = new AbortController();

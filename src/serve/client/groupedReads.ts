@@ -1,6 +1,4 @@
-/**
- * Makes reads for many outputs faster: joins reads that are near to each other in a file, and limits concurrent reads.
- */
+/** Makes reads for many outputs faster: joins reads that are near to each other in a file, and limits concurrent reads. */
 import { AtOnce } from '../../atOnce.ts';
 import { exceeds, READER_LIMITS } from '../../limits.ts';
 import type { MirrorFiles } from './clientFiles.ts';
@@ -45,8 +43,8 @@ export function groupedReads(files: MirrorFiles): MirrorFiles {
         const parts = wanted.get(path);
         if (parts !== undefined) return void parts.push(part);
         wanted.set(path, [part]);
-        // Look-ups that run at the same time ask for their parts one after another, but all before this timer fires. So
-        // their parts are read together.
+        // Look-ups that run at the same time ask for their parts one after another, but all before this timer fires. So their parts are
+        // read together.
         setTimeout(() => readWanted(path));
       }),
   };

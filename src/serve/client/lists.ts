@@ -1,6 +1,6 @@
 /**
- * A separate bundle, lists.js, with the parts of the client that most programs do not need when they start. Most of
- * these parts answer requests from the lists of an archive.
+ * A separate bundle, lists.js, with the parts of the client that most programs do not need when they start. Most of these parts answer
+ * requests from the lists of an archive.
  */
 
 export { openRuneNames } from '../../lists/allRuneNames.ts';

@@ -1,6 +1,6 @@
 /**
- * Client for browsers and other programs. Runs the page map (pages/respond.ts) on the files of any host, even one
- * without code, and returns exactly the answers of an API server. Every build has this module as `client.js`.
+ * Client for browsers and other programs. Runs the page map (pages/respond.ts) on the files of any host, even one without code, and returns
+ * exactly the answers of an API server. Every build has this module as `client.js`.
  *
  * `client.d.ts` has the types of answers and queries, and documents the classes and functions of this file
  * (test/exhaustive/serve/clientTypes.test.ts).
@@ -64,8 +64,8 @@ const fromLists: AnswerFromLists = async (request, dialect, archive, readTransac
   (await later.lists()).answerFromLists(request, dialect, archive, readTransaction);
 
 /**
- * Returns a function that wraps files. Each read from wrapped files is checked against the operator's signature. The
- * first read loads proofs.js.
+ * Returns a function that wraps files. Each read from wrapped files is checked against the operator's signature. The first read loads
+ * proofs.js.
  */
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
   let proofs: Proofs | undefined;
@@ -327,8 +327,8 @@ function queryOf(parameters: Readonly<Record<string, string | number | undefined
 }
 
 /**
- * Parses an answer. Integers above 2^53, such as heights of mint terms, become strings, because JSON.parse would round
- * them. The pattern cannot match inside a JSON string, because quotes are escaped there.
+ * Parses an answer. Integers above 2^53, such as heights of mint terms, become strings, because JSON.parse would round them. The pattern
+ * cannot match inside a JSON string, because quotes are escaped there.
  */
 const parseExactly = (body: string) =>
   JSON.parse(

@@ -1,7 +1,6 @@
 /**
- * A separate bundle, pending.js: finds the runes that unconfirmed transactions move. Decodes the transactions, and
- * applies the rules of the protocol (src/runes) to the runes of their inputs. These runes come from the mirror, or from
- * other unconfirmed transactions.
+ * A separate bundle, pending.js: finds the runes that unconfirmed transactions move. Decodes the transactions, and applies the rules of the
+ * protocol (src/runes) to the runes of their inputs. These runes come from the mirror, or from other unconfirmed transactions.
  *
  * Fails closed: if anything that a transaction depends on cannot be read, its result is `unknown`.
  */
@@ -63,8 +62,8 @@ export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, lim
 }
 
 /**
- * Sorts transactions by number of inputs, so that limits cut off the largest transactions first. Otherwise a stranger's
- * transaction with many inputs could use up the limits for all others.
+ * Sorts transactions by number of inputs, so that limits cut off the largest transactions first. Otherwise a stranger's transaction with
+ * many inputs could use up the limits for all others.
  */
 const smallFirst = <One extends Unconfirmed>(transactions: readonly One[]): One[] =>
   [...transactions].sort((a, b) => a.inputs.length - b.inputs.length);
@@ -77,10 +76,7 @@ function bytesOf(hex: string): Uint8Array | undefined {
   return bytes;
 }
 
-/**
- * Parses the transactions of a query, by id. Throws a TypeError if one of them is not a transaction, or if there are too
- * many.
- */
+/** Parses the transactions of a query, by id. Throws a TypeError if one of them is not a transaction, or if there are too many. */
 function readGiven(transactions: readonly RawTransaction[], limits: PendingLimits): Map<string, Given> {
   const all = new Map<string, Given>();
   let total = 0;
@@ -118,9 +114,7 @@ const ascending = (runes: Iterable<[RuneId, bigint]>): Held['runes'] => new Map(
 /** A taproot script: used for an output whose script is not given. */
 const TAPROOT = Uint8Array.from({ length: 34 }, (_, i) => [0x51, 32][i] ?? 0);
 
-/**
- * The data of the mirror that transactions depend on: `load` reads it in parts, then `allocate` applies the protocol.
- */
+/** The data of the mirror that transactions depend on: `load` reads it in parts, then `allocate` applies the protocol. */
 class MirrorState {
   readonly held = new Map<string, Held & { readonly script: Uint8Array }>();
   readonly known = new Map<RuneId, KnownRune>();
@@ -129,8 +123,8 @@ class MirrorState {
   /** Spent outputs that are in blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
   /**
-   * Names of the parts that each transaction needs, by transaction id. A part is the result of one look-up in the
-   * mirror: an output, a rune, whether a rune with a name exists, or whether a transaction is confirmed.
+   * Names of the parts that each transaction needs, by transaction id. A part is the result of one look-up in the mirror: an output, a
+   * rune, whether a rune with a name exists, or whether a transaction is confirmed.
    */
   readonly #needs = new Map<string, Set<string>>();
   /** Reasons why parts could not be loaded, by the names of the parts. */
@@ -146,9 +140,7 @@ class MirrorState {
     readonly signal: AbortSignal | undefined,
   ) {}
 
-  /**
-   * Loads all parts that the transactions need. If a part cannot be loaded, the results that need it become `unknown`.
-   */
+  /** Loads all parts that the transactions need. If a part cannot be loaded, the results that need it become `unknown`. */
   async load(ordered: readonly Given[], given: ReadonlyMap<string, Given>): Promise<void> {
     const { mirror, limits, signal } = this;
     const outputs = new Map<string, OutputToClassify>();
@@ -192,8 +184,8 @@ class MirrorState {
     ]);
     const parts = [...outputs.keys()];
     for (const [i, one] of classes.entries()) await this.#try(parts[i] ?? '', () => this.#hold(one));
-    // This check comes last: while the inputs are read, the mirror may get a block with one of these transactions. An
-    // earlier check would miss this block.
+    // This check comes last: while the inputs are read, the mirror may get a block with one of these transactions. An earlier check would
+    // miss this block.
     await inParallel(ordered, limits.requestsAtOnce, ({ txid }) => this.#try(txid, () => this.#checkUnconfirmed(txid)));
   }
 
@@ -273,8 +265,8 @@ class MirrorState {
       network,
       hash256,
       ledger,
-      // An output of an unconfirmed transaction has no confirmations, so it can never be the commitment of an etching,
-      // whatever its script is.
+      // An output of an unconfirmed transaction has no confirmations, so it can never be the commitment of an etching, whatever its script
+      // is.
       previousOutput: (outpoint) => this.#confirmed.get(outpoint) ?? { script: TAPROOT, height },
       unknown: ({ txid }) => [...(this.#needs.get(txid) ?? [])].flatMap((part) => this.#failed.get(part) ?? []),
       countRow: () => {

@@ -1,6 +1,6 @@
 /**
- * A separate bundle, proofs.js, with the part of the client that trusts no host: checks the signed note of the
- * manifest, and every read of the archive. Loaded only with keys.
+ * A separate bundle, proofs.js, with the part of the client that trusts no host: checks the signed note of the manifest, and every read of
+ * the archive. Loaded only with keys.
  */
 import { checkFormat } from '../../format/formatVersion.ts';
 import { type NotedManifest, readMirrorNote } from '../../format/mirrorNote.ts';
@@ -46,8 +46,8 @@ export class Proofs {
         const file = await files.open(path);
         return file && this.#check(await file.text());
       };
-      // Another client with the same memory may have seen a newer state after this client read the manifest. So this
-      // client reads the manifest once more.
+      // Another client with the same memory may have seen a newer state after this client read the manifest. So this client reads the
+      // manifest once more.
       return load().catch((error: unknown) => {
         if (error instanceof OldStateError) return load();
         throw error;
@@ -72,9 +72,8 @@ export class Proofs {
   }
 
   /**
-   * Checks the text of a manifest. Returns the parsed manifest as JSON text again, because the note proves only the
-   * parsed values, which a host may write in several ways. Rejects with a NoteError if the note does not prove the
-   * manifest, or with a FormatError.
+   * Checks the text of a manifest. Returns the parsed manifest as JSON text again, because the note proves only the parsed values, which a
+   * host may write in several ways. Rejects with a NoteError if the note does not prove the manifest, or with a FormatError.
    */
   async #check(text: string): Promise<string> {
     const manifest = JSON.parse(text) as NotedManifest & { readonly layout?: unknown };
@@ -88,8 +87,8 @@ export class Proofs {
     const age = Date.now() - Date.parse(time);
     if (!(age <= this.#maxAge))
       throw new NoteError(`the mirror was signed at ${time}, which is longer ago than maxAge allows (${this.#maxAge} ms)`);
-    // A note with a future time would stay younger than maxAge for too long. And once `remember` had stored this time,
-    // the client would refuse all states with earlier times.
+    // A note with a future time would stay younger than maxAge for too long. And once `remember` had stored this time, the client would
+    // refuse all states with earlier times.
     if (-age > this.#maxAge)
       throw new NoteError(
         `the mirror was signed at ${time}, which is further in the future than maxAge allows (${this.#maxAge} ms): the clock of its operator or of this client is wrong`,
@@ -106,9 +105,8 @@ export class Proofs {
   }
 
   /**
-   * Rejects with an OldStateError if the client knows a newer state, or another state with the same time. Compares with
-   * the states that any of the keys signed, because otherwise a host could show an old note of one key after the
-   * operator has changed to another key.
+   * Rejects with an OldStateError if the client knows a newer state, or another state with the same time. Compares with the states that any
+   * of the keys signed, because otherwise a host could show an old note of one key after the operator has changed to another key.
    */
   async #compare(signers: readonly NoteKey[], state: SignedState): Promise<void> {
     const stored = await Promise.all(this.#keys.map(({ text }) => this.#memory.get(text)));

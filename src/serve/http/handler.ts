@@ -1,6 +1,6 @@
 /**
- * Makes the answer to a request, for every host: methods, files, ranges, ETags, compression and errors. Uses no platform
- * API. A host gives it an origin of files, and sends its answers.
+ * Makes the answer to a request, for every host: methods, files, ranges, ETags, compression and errors. Uses no platform API. A host gives
+ * it an origin of files, and sends its answers.
  */
 import type { WindowAnswer } from '../../pages/envelope.ts';
 import type { OpenFile } from '../../pages/fileAccess.ts';
@@ -69,8 +69,7 @@ export interface Origin<File extends OpenFile, Stream, Request extends Asked = A
   /** True for the path of a file that the host may send. The file need not exist. */
   sends(path: string): boolean;
   /**
-   * Opens a file to be sent. `range` is a valid Range header, for a file that clients read by ranges. Undefined if the file
-   * does not exist.
+   * Opens a file to be sent. `range` is a valid Range header, for a file that clients read by ranges. Undefined if the file does not exist.
    */
   file(path: string, range?: string): Promise<Content<Stream> | undefined>;
 }
@@ -96,8 +95,8 @@ const NONE: HeaderList = [];
 let newest = { height: -1, headers: UNSETTLED };
 
 /**
- * Returns the headers for records of a list. CDNs may cache records of settled blocks. `height` is the last block that the
- * list takes into account, if its body does not say so.
+ * Returns the headers for records of a list. CDNs may cache records of settled blocks. `height` is the last block that the list takes into
+ * account, if its body does not say so.
  */
 function listHeaders({ isSettled, height }: { readonly isSettled: boolean; readonly height?: number }): HeaderList {
   if (height === undefined) return isSettled ? SETTLED : UNSETTLED;
@@ -218,8 +217,8 @@ function withBody<Stream>(
 }
 
 /**
- * Returns the ETag of the body that the client already has, compressed or not. Undefined if the client has neither.
- * Prefers the ETag of the form that would be sent.
+ * Returns the ETag of the body that the client already has, compressed or not. Undefined if the client has neither. Prefers the ETag of the
+ * form that would be sent.
  */
 function knownTag(header: string | undefined, etag: string, isZipped: boolean): string | undefined {
   if (header === undefined) return undefined;

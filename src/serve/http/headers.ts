@@ -3,8 +3,8 @@ import { isBuiltFile } from '../../pages/fileKinds.ts';
 import { isReadByRanges } from './ranges.ts';
 
 /**
- * HTTP headers, as alternating names and values. Node writes such a list 15 µs faster than an object, which is a third
- * of the time of a request.
+ * HTTP headers, as alternating names and values. Node writes such a list 15 µs faster than an object, which is a third of the time of a
+ * request.
  */
 export type HeaderList = readonly string[];
 
@@ -34,14 +34,14 @@ export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS,
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 
 /**
- * Seconds for which a CDN may cache records of settled blocks. If such records are corrected, clients may get the old
- * records for this time.
+ * Seconds for which a CDN may cache records of settled blocks. If such records are corrected, clients may get the old records for this
+ * time.
  */
 const CDN_SECONDS = 86_400;
 
 /**
- * Returns the caching headers of a 200 or 304. Clients always revalidate. A CDN (RFC 9213) may cache records of settled
- * blocks for a day, but no other answer.
+ * Returns the caching headers of a 200 or 304. Clients always revalidate. A CDN (RFC 9213) may cache records of settled blocks for a day,
+ * but no other answer.
  */
 export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, string>> =>
   isSettled
@@ -53,8 +53,8 @@ export const heightHeaders = (height: number | undefined): Readonly<Record<strin
   height === undefined || height < 0 ? {} : { 'x-block-height': String(height), 'access-control-expose-headers': 'etag, x-block-height' };
 
 /**
- * Caching headers of files of layout `archive`, which never change. Proxies must not compress these files, because clients read ranges of the
- * uncompressed bytes.
+ * Caching headers of files of layout `archive`, which never change. Proxies must not compress these files, because clients read ranges of
+ * the uncompressed bytes.
  */
 const IMMUTABLE = { 'cache-control': 'public, max-age=31536000, immutable, no-transform' };
 
@@ -107,8 +107,7 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
 }
 
 /**
- * Content types of files that the folder's owner added, by file extension. Files with other extensions get a type that
- * browsers download.
+ * Content types of files that the folder's owner added, by file extension. Files with other extensions get a type that browsers download.
  */
 const OWN_TYPES: ReadonlyMap<string, string> = new Map([
   ...Object.entries(TEXT_TYPES),
@@ -120,8 +119,8 @@ const OWN_TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the headers of a file by its path. Files that the folder's owner added get no content security policy,
- * because the owner's pages may run any script.
+ * Returns the headers of a file by its path. Files that the folder's owner added get no content security policy, because the owner's pages
+ * may run any script.
  */
 export function headersOfFile(path: string): HeaderList {
   const type = /\.([^./]*)$/.exec(path)?.[1]?.toLowerCase() ?? '';
@@ -137,8 +136,8 @@ export const etagOfDigest = (sha256: string): string => `"${sha256.slice(0, 32)}
 export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz"`;
 
 /**
- * True if an `if-none-match` header matches this ETag. Accepts lists, weak ETags and `*`. Also accepts ETags without
- * quotes, because Hiro's server did.
+ * True if an `if-none-match` header matches this ETag. Accepts lists, weak ETags and `*`. Also accepts ETags without quotes, because Hiro's
+ * server did.
  */
 export function matchesEtag(header: string, etag: string): boolean {
   const bare = (tag: string) =>

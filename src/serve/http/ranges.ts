@@ -11,9 +11,7 @@ type WantedRange =
   | { readonly kind: 'suffix'; readonly suffix: number }
   | { readonly kind: 'from'; readonly start: number; readonly end: number | undefined };
 
-/**
- * True for files that clients read by ranges: Parquet files, and files of layout `archive`. Hosts never compress them.
- */
+/** True for files that clients read by ranges: Parquet files, and files of layout `archive`. Hosts never compress them. */
 export const isReadByRanges = (path: string): boolean => path.endsWith('.parquet') || path.endsWith('.bin');
 
 /** A Range header with one range. Allows spaces between tokens, and any case. */
@@ -35,9 +33,6 @@ export function satisfy(wanted: WantedRange, size: number): Part | undefined {
   return start <= end ? { start, end } : undefined;
 }
 
-/**
- * Returns a Content-Range header. `size` is the size of the file in bytes. Omit `part` if the wanted range is not in
- * the file.
- */
+/** Returns a Content-Range header. `size` is the size of the file in bytes. Omit `part` if the wanted range is not in the file. */
 export const contentRange = (size: number, part?: Part): string =>
   `bytes ${part === undefined ? '*' : `${part.start}-${part.end}`}/${size}`;

@@ -15,8 +15,8 @@ import { etagOfDigest } from '../http/headers.ts';
 import { contentRange, satisfy, wantedRange } from '../http/ranges.ts';
 
 /**
- * Bytes that a decompression allocates at once. With the default of 16 KB, zlib would have to join the parts of most
- * pages and documents, which takes a quarter of the time of a decompression.
+ * Bytes that a decompression allocates at once. With the default of 16 KB, zlib would have to join the parts of most pages and documents,
+ * which takes a quarter of the time of a decompression.
  */
 const INFLATED_AT_ONCE = 64 * 1024;
 
@@ -73,8 +73,8 @@ export class BuiltFile implements OpenFile {
   ) {}
 
   /**
-   * Returns the content with one character per byte. UTF-8 need not be decoded, because pages are cut and joined only
-   * at ASCII characters. Decoding would take a third of the time of an answer.
+   * Returns the content with one character per byte. UTF-8 need not be decoded, because pages are cut and joined only at ASCII characters.
+   * Decoding would take a third of the time of an answer.
    */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFileSync(this.path, 'latin1');
@@ -83,9 +83,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Opens the file, to be streamed: the complete file, or the part that `range` wants. Size, ETag and content are those of
-   * the opened file, even if a build replaces the file at the path meanwhile. Files that are read by ranges are never
-   * compressed.
+   * Opens the file, to be streamed: the complete file, or the part that `range` wants. Size, ETag and content are those of the opened file,
+   * even if a build replaces the file at the path meanwhile. Files that are read by ranges are never compressed.
    */
   async open(isReadByRanges: boolean, range?: string): Promise<Content<Readable>> {
     const fd = openSync(this.path, 'r');
@@ -122,8 +121,8 @@ const NOTHING = Buffer.alloc(0);
 
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
-  // Uses no stream pipeline, because in Deno a pipeline would end the hash. Creates no stream for an empty file,
-  // because an empty range is an error.
+  // Uses no stream pipeline, because in Deno a pipeline would end the hash. Creates no stream for an empty file, because an empty range is
+  // an error.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
   return etagOfDigest(hash.digest('hex'));
 }
@@ -134,8 +133,8 @@ export class ForeignFileError extends Error {
 }
 
 /**
- * Reads synchronously: a read from the system's cache takes 20 µs, and an asynchronous one would switch to other threads
- * three times, which would take most of a request's time.
+ * Reads synchronously: a read from the system's cache takes 20 µs, and an asynchronous one would switch to other threads three times, which
+ * would take most of a request's time.
  */
 export class BuiltFiles implements Files<BuiltFile> {
   readonly #cached: PartCache;
@@ -168,8 +167,8 @@ export class BuiltFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Reads a part of a file of layout `archive`. Keeps these files open, because opening a file takes longer than reading a
-   * part of it. This is safe, because they never change.
+   * Reads a part of a file of layout `archive`. Keeps these files open, because opening a file takes longer than reading a part of it. This
+   * is safe, because they never change.
    */
   async read(path: string, offset: number, length: number): Promise<Uint8Array | undefined> {
     const handle = this.#handleOf(path);

@@ -18,13 +18,13 @@ export const CLIENT_LIMITS = {
   /** Time from the start of a connection or request until its headers are complete. */
   headersMs: 10_000,
   /**
-   * Time from the start of a connection or request until the body of the request is complete. The server discards
-   * bodies, because no API request has one.
+   * Time from the start of a connection or request until the body of the request is complete. The server discards bodies, because no API
+   * request has one.
    */
   requestMs: 20_000,
   /**
-   * Time for which a connection may stay open without a request. Must be longer than the minute for which proxies reuse
-   * connections; otherwise proxies would send requests on closed connections.
+   * Time for which a connection may stay open without a request. Must be longer than the minute for which proxies reuse connections;
+   * otherwise proxies would send requests on closed connections.
    */
   idleMs: 65_000,
   /** Time after which a connection is closed on which nothing was sent or received. Node.js may take twice as long. */
@@ -56,8 +56,8 @@ export function limitedServer(work: RequestListener, limits: ClientLimits): Serv
 const turns = new WeakMap<Duplex, { current: ServerResponse | undefined; waiting: number }>();
 
 /**
- * Makes the answers of a connection one after another: a client may send many requests before it reads an answer. Node.js
- * gives the connection to an answer when its turn comes. It never comes after an answer that closes the connection.
+ * Makes the answers of a connection one after another: a client may send many requests before it reads an answer. Node.js gives the
+ * connection to an answer when its turn comes. It never comes after an answer that closes the connection.
  */
 const inTurn =
   (work: RequestListener, limits: ClientLimits): RequestListener =>

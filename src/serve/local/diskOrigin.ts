@@ -14,9 +14,7 @@ import { isReadByRanges } from '../http/ranges.ts';
 import { type BuiltFile, BuiltFiles, Bytes, ForeignFileError } from './builtFiles.ts';
 import { WatchedBuild } from './watchedBuild.ts';
 
-/**
- * Maximum number of attempts per request while a build replaces files. The first attempt may use an outdated manifest.
- */
+/** Maximum number of attempts per request while a build replaces files. The first attempt may use an outdated manifest. */
 const ATTEMPTS = 4;
 
 /** An answer is stored as text, as bytes and compressed. */
@@ -34,15 +32,15 @@ export class ClientLeftError extends Error {
 /** A request to the local server. */
 export interface LocalRequest extends Asked {
   /**
-   * True if the client has disconnected. A client that closed only its sending side may still read. But until the server
-   * sends something, it looks like a disconnected client. So a long answer ends for such a client, too.
+   * True if the client has disconnected. A client that closed only its sending side may still read. But until the server sends something,
+   * it looks like a disconnected client. So a long answer ends for such a client, too.
    */
   hasLeft(isLong: boolean): boolean;
 }
 
 /**
- * The files for one answer. After `freeParts` parts of files, pauses before each further one, so that the server answers
- * other requests in between. Reads reject with a ClientLeftError after the client has disconnected.
+ * The files for one answer. After `freeParts` parts of files, pauses before each further one, so that the server answers other requests in
+ * between. Reads reject with a ClientLeftError after the client has disconnected.
  */
 class FairFiles implements Files<BuiltFile> {
   #parts = 0;
@@ -82,8 +80,8 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
   readonly #files: BuiltFiles;
   readonly #cache: PartCache;
   /**
-   * Cached answers from an archive, by build. The answer to a target changes only with the build, and making it takes
-   * longer than sending it.
+   * Cached answers from an archive, by build. The answer to a target changes only with the build, and making it takes longer than sending
+   * it.
    */
   readonly #answers = new WeakMap<BuiltSite, PartCache>();
   /** Bytes of answers. Saves encoding and compressing a cached answer again. */
@@ -102,10 +100,9 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
   }
 
   /**
-   * Answers from a single build. A build writes its manifest before it removes files of the last build. So if a file is
-   * missing and the manifest is unchanged, the current build does not have the file. Each attempt uses the last known
-   * manifest, and checks only afterwards whether the manifest is still current. Rejects with a MissingFileError if all
-   * attempts fail.
+   * Answers from a single build. A build writes its manifest before it removes files of the last build. So if a file is missing and the
+   * manifest is unchanged, the current build does not have the file. Each attempt uses the last known manifest, and checks only afterwards
+   * whether the manifest is still current. Rejects with a MissingFileError if all attempts fail.
    */
   async read(request: LocalRequest): Promise<Answer<BuiltFile>> {
     let failure: unknown;
@@ -136,8 +133,8 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
     return known.get(target, async () => {
       const value = await respond(target, site, files, answerFromLists, this.#cache);
       const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
-      // Infinity means that the answer is not cached. A long answer would displace many others from the cache. An answer
-      // of another kind than `window` is a file, which `BuiltFiles` caches.
+      // Infinity means that the answer is not cached. A long answer would displace many others from the cache. An answer of another kind
+      // than `window` is a file, which `BuiltFiles` caches.
       return { value, bytes: bytes <= this.limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
     });
   }
@@ -151,8 +148,8 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
   }
 
   /**
-   * True for all files in the folder, also those that its owner added. False for hidden files, `..`, and names with
-   * characters that are special on Windows.
+   * True for all files in the folder, also those that its owner added. False for hidden files, `..`, and names with characters that are
+   * special on Windows.
    */
   sends(path: string): boolean {
     return !FORBIDDEN.test(path) && path.split('/').every((name) => name !== '' && !name.startsWith('.'));
@@ -163,8 +160,8 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
       if (!(error instanceof ForeignFileError)) throw error;
     });
     if (file === undefined) return undefined;
-    // Builds write pages directly to their paths, and all other files to temporary paths that they then rename. An
-    // incomplete page can be recognised.
+    // Builds write pages directly to their paths, and all other files to temporary paths that they then rename. An incomplete page can be
+    // recognised.
     if (isPagePath(path, this.#site.last)) await readFacts(file, path);
     return isReadByRanges(path) ? file.open(true, range) : contentOfFile(file);
   }

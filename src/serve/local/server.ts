@@ -21,8 +21,8 @@ export interface ServerSettings {
 }
 
 /**
- * Creates a server for the build in `dir`; the caller starts it with `listen`. The server notices a new build in the
- * same folder. Throws an InputError if the folder has no build.
+ * Creates a server for the build in `dir`; the caller starts it with `listen`. The server notices a new build in the same folder. Throws an
+ * InputError if the folder has no build.
  */
 export function createMirrorServer(
   dir: string,

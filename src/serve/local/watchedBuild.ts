@@ -29,8 +29,8 @@ export class WatchedBuild {
   }
 
   /**
-   * Returns the current manifest. Reads the file only if it has changed; this check takes microseconds. Throws an
-   * InputError if the file is missing, and a FormatError if the manifest has another format version.
+   * Returns the current manifest. Reads the file only if it has changed; this check takes microseconds. Throws an InputError if the file is
+   * missing, and a FormatError if the manifest has another format version.
    */
   now(): BuiltSite {
     const stamp = this.#stampNow();

@@ -4,8 +4,8 @@ import { el } from './dom.ts';
 import { breakable } from './parts.ts';
 
 /**
- * Maximum number of characters on each side of the decimal point. Longer integer parts wrap, and amounts with more
- * decimals are not aligned.
+ * Maximum number of characters on each side of the decimal point. Longer integer parts wrap, and amounts with more decimals are not
+ * aligned.
  */
 const MOST = { whole: 20, fraction: 18 };
 
@@ -16,8 +16,8 @@ function partsOf(amount: string): { readonly whole: string; readonly fraction: s
 }
 
 /**
- * Renders an amount after its sign, without zeros at the end of its decimals, which its title and the CSV file have. In a
- * table with the style of `alignmentOf`, decimal points are aligned.
+ * Renders an amount after its sign, without zeros at the end of its decimals, which its title and the CSV file have. In a table with the
+ * style of `alignmentOf`, decimal points are aligned.
  */
 export function amountOf(amount: string, sign = ''): HTMLElement {
   const { whole, fraction } = partsOf(amount);

@@ -1,6 +1,4 @@
-/**
- * The pages of a rune, an address, an output and all runes: a separate bundle, which loads with the first such page.
- */
+/** The pages of a rune, an address, an output and all runes: a separate bundle, which loads with the first such page. */
 import { addressPage } from './addressPage.ts';
 import type { Page, Source } from './lists.ts';
 import { outputPage } from './outputPage.ts';

@@ -8,8 +8,8 @@ import { announce } from './parts.ts';
 const LINES_AT_ONCE = 1000;
 
 /**
- * Creates a button that saves a list with `total` entries as CSV. `name` is part of the file's name. `read` yields the
- * entries. The button shows the progress, and the reason if the download fails.
+ * Creates a button that saves a list with `total` entries as CSV. `name` is part of the file's name. `read` yields the entries. The button
+ * shows the progress, and the reason if the download fails.
  */
 export function downloadButton(list: CsvList, name: string, total: number, read: () => AsyncIterable<object>): HTMLButtonElement {
   const text = 'Download CSV';

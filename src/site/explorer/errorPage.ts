@@ -4,9 +4,7 @@ import { el } from './dom.ts';
 import { elsewhere, headOf, linkTo } from './parts.ts';
 import { transactionOf, type View, viewAt } from './views.ts';
 
-/**
- * Renders an error. Adds a button that calls `retry` if another attempt may succeed, otherwise links to other pages.
- */
+/** Renders an error. Adds a button that calls `retry` if another attempt may succeed, otherwise links to other pages. */
 export function errorPage(error: unknown, view: View, retry: () => void): Node[] {
   const [title, text] = wordsOf(error);
   const alert = el('div', { class: 'error', role: 'alert' }, headOf(title), el('p', {}, text));

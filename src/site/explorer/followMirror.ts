@@ -9,9 +9,9 @@ import { forgetSearchFiles, mirror } from './requestMirror.ts';
 const INTERVAL_MS = 30_000;
 
 /**
- * Requests the manifest periodically. If the mirror has new data, calls `refresh` to show the new data, and renews the
- * overview. If `refresh` resolves to false or rejects, calls it again after the next request. The overview follows
- * later than other views if the host sends an old page meanwhile.
+ * Requests the manifest periodically. If the mirror has new data, calls `refresh` to show the new data, and renews the overview. If
+ * `refresh` resolves to false or rejects, calls it again after the next request. The overview follows later than other views if the host
+ * sends an old page meanwhile.
  */
 export function followMirror(refresh: () => Promise<boolean>): void {
   const overview = byId('overview');

@@ -1,6 +1,6 @@
 /**
- * The page of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle,
- * which loads with the first such page.
+ * The page of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle, which loads with the
+ * first such page.
  */
 
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
@@ -112,8 +112,8 @@ async function totals({ total, results }: ActivityPage, fetchAll: () => Promise<
 }
 
 /**
- * Returns the URL of the file with exactly this answer, which also works on hosts without code. Undefined in layout
- * `archive`, for an empty list, and for a window that is not a page or is past the end.
+ * Returns the URL of the file with exactly this answer, which also works on hosts without code. Undefined in layout `archive`, for an empty
+ * list, and for a window that is not a page or is past the end.
  */
 function fileOf({ kind, id }: View, operation: Operation | undefined, page: ActivityPage): string | undefined {
   const { limit, offset, total } = page;

@@ -64,8 +64,8 @@ const NAMES: Readonly<Partial<Record<ListName, string>>> = {
 };
 
 /**
- * Fetches the list that a view shows, and renders the page: head, tabs, list and request. Other lists are fetched only
- * when their tab is chosen, because a list of activity may be read from many files.
+ * Fetches the list that a view shows, and renders the page: head, tabs, list and request. Other lists are fetched only when their tab is
+ * chosen, because a list of activity may be read from many files.
  */
 export async function pageWithLists(
   view: View,
@@ -97,8 +97,8 @@ const nameOf = (list: ListName): string => NAMES[list] ?? capital(list);
 type Counts = Readonly<Partial<Record<string, number>>>;
 
 /**
- * Returns links to lists of a page, with the numbers of their entries as soon as they are known. `records` counts all
- * records of a block. A mirror may lack the lists of a block's operations: these are no links then.
+ * Returns links to lists of a page, with the numbers of their entries as soon as they are known. `records` counts all records of a block. A
+ * mirror may lack the lists of a block's operations: these are no links then.
  */
 export function tabsOf(
   view: View,
@@ -195,17 +195,15 @@ function pagingOf(view: View, shown: Shown, name: string): HTMLElement {
 }
 
 /**
- * Creates a link with an arrow as its text and `title` as its accessible name, which is disabled without `href`. The
- * next page has a link with the same `data-step`, which can then get the focus.
+ * Creates a link with an arrow as its text and `title` as its accessible name, which is disabled without `href`. The next page has a link
+ * with the same `data-step`, which can then get the focus.
  */
 export const stepTo = (arrow: string, title: string, href: string | undefined, more: Attributes): HTMLElement =>
   href === undefined
     ? el('span', { class: 'chip', 'aria-disabled': 'true', title }, arrow)
     : el('a', { href, class: 'chip', 'aria-label': title, title, ...more }, arrow);
 
-/**
- * Returns links to the same offset with other page sizes. Links can be opened in a new tab, unlike entries of a menu.
- */
+/** Returns links to the same offset with other page sizes. Links can be opened in a new tab, unlike entries of a menu. */
 function sizes(view: View, limit: number, offset: number): HTMLElement {
   const each = settings.pageSizes.map((size, i) => {
     if (size === limit) return el('span', { class: 'chip', 'aria-current': 'true' }, groupDigits(size));

@@ -77,9 +77,8 @@ async function nodesOf(view: View, signal: AbortSignal): Promise<readonly Node[]
 }
 
 /**
- * Shows new data in the current view, unless it is a later page of a list. Leaves the overview to the caller. Resolves
- * to false if somebody uses the view: selects text, downloads a list, or has the focus on a link that the new data may
- * not have.
+ * Shows new data in the current view, unless it is a later page of a list. Leaves the overview to the caller. Resolves to false if somebody
+ * uses the view: selects text, downloads a list, or has the focus on a link that the new data may not have.
  */
 async function refresh(): Promise<boolean> {
   const view = viewOf(location.search);

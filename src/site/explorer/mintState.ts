@@ -22,10 +22,7 @@ export interface Mint extends MintWindow {
   readonly share: number | undefined;
 }
 
-/**
- * Returns the mint of a rune. Undefined if the rune was etched without terms. In dialect `hiro`, the cap has decimals,
- * like an amount.
- */
+/** Returns the mint of a rune. Undefined if the rune was etched without terms. In dialect `hiro`, the cap has decimals, like an amount. */
 export function mintOf(
   { mint_terms: terms, divisibility, location, supply }: Etching,
   { dialect, tip }: Pick<MirrorManifest, 'dialect' | 'tip'>,

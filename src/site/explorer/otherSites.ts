@@ -1,7 +1,6 @@
 /**
  * Reads URLs of other explorers, so that users can paste them. A URL has a word for the type, then an id, as in
- * `https://mempool.space/tx/<id>`, `https://ordinals.com/rune/DOG•GO•TO•THE•MOON` or
- * `https://unisat.io/runes/market?tick=...`.
+ * `https://mempool.space/tx/<id>`, `https://ordinals.com/rune/DOG•GO•TO•THE•MOON` or `https://unisat.io/runes/market?tick=...`.
  */
 
 /** The subject of a URL. `id` is a transaction id, block, address or outpoint, or the id, number or name of a rune. */
@@ -9,8 +8,8 @@ export type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string 
 
 const RUNES = /^(?:runes?|tick)$/;
 /**
- * After one of these words, the next part of a URL is a rune, even if it looks like a common word of URLs. Runes may be
- * named BLOCK or TOKEN.
+ * After one of these words, the next part of a URL is a rune, even if it looks like a common word of URLs. Runes may be named BLOCK or
+ * TOKEN.
  */
 const NAMED = /^(?:rune|tick)$/;
 const OTHERS = /^(?:tx|txid|transactions?|outputs?|outpoint|blocks?|block-height|address|addresses)$/;

@@ -15,8 +15,8 @@ export async function completeOverview(): Promise<void> {
 }
 
 /**
- * Fetches the page again. Resolves to its overview, or to undefined if the page that the host sends does not have the
- * data of this `state`. Rejects if it cannot be fetched.
+ * Fetches the page again. Resolves to its overview, or to undefined if the page that the host sends does not have the data of this `state`.
+ * Rejects if it cannot be fetched.
  */
 export async function fetchOverview(state: string): Promise<HTMLElement | undefined> {
   const response = await fetch(location.pathname, { cache: 'no-cache' });
@@ -34,8 +34,8 @@ export async function showOverview(fresh: HTMLElement): Promise<void> {
 
 const columnOf = ({ target }: Event): HTMLElement | null => (target instanceof HTMLElement ? target.closest<HTMLElement>('.plot a') : null);
 
-// On a touch screen, columns may be narrower than a finger. So the first tap on a column only shows its text, and a tap
-// on the text opens the block. The tap itself moves the focus, so the focus is looked at before.
+// On a touch screen, columns may be narrower than a finger. So the first tap on a column only shows its text, and a tap on the text opens
+// the block. The tap itself moves the focus, so the focus is looked at before.
 let unread: HTMLElement | null = null;
 overview.addEventListener('pointerdown', (event) => {
   const column = columnOf(event);

@@ -74,8 +74,8 @@ export const outputLink = (outpoint: string, shown?: string): HTMLElement => idW
 const TAIL = 6;
 
 /**
- * Shows an id, or `shown` instead, with the full id as its title and a copy button. If there is no room, CSS cuts the
- * id before its last characters. With the kind of its page, it is a link. `what` completes the button's name, `Copy the …`.
+ * Shows an id, or `shown` instead, with the full id as its title and a copy button. If there is no room, CSS cuts the id before its last
+ * characters. With the kind of its page, it is a link. `what` completes the button's name, `Copy the …`.
  */
 export function idWithCopy(id: string, what: string, kind?: View['kind'], shown = id): HTMLElement {
   const start = shown.slice(0, -TAIL);
@@ -102,9 +102,8 @@ const UNANSWERED = [403, 404, 501];
 const known = new Map<string, Promise<boolean>>();
 
 /**
- * Resolves to true if the host answers requests of this kind, or cannot be reached. GitHub Pages and buckets have only
- * the files. Sends only the first request of each kind. `target` must be in the mirror, because a 404 is taken for the
- * answer of a host without code.
+ * Resolves to true if the host answers requests of this kind, or cannot be reached. GitHub Pages and buckets have only the files. Sends
+ * only the first request of each kind. `target` must be in the mirror, because a 404 is taken for the answer of a host without code.
  */
 export function isAnswered(target: string): Promise<boolean> {
   const kind = target.split('/')[2] ?? '';
@@ -129,8 +128,8 @@ export const onlyFiles = (): HTMLElement =>
   );
 
 /**
- * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and `more`. On a
- * host without code, shows only what works there: the file, or a note.
+ * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and `more`. On a host without code,
+ * shows only what works there: the file, or a note.
  */
 export function apiSource(target: string, file = target, more?: HTMLElement): HTMLElement {
   const source = el('section', { class: 'source', 'aria-label': 'The same from the API' }, ...requestTo(target, file), more);
@@ -155,8 +154,8 @@ const COPY_ICON =
   '<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.4"><rect x="5.5" y="5.5" width="8" height="8" rx="1.5"/><path d="M10.5 5.5V4A1.5 1.5 0 0 0 9 2.5H4A1.5 1.5 0 0 0 2.5 4v5A1.5 1.5 0 0 0 4 10.5h1.5"/></svg>';
 
 /**
- * Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. Undefined if
- * the browser has no clipboard: browsers have it on https and localhost, not at an http URL in a local network.
+ * Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. Undefined if the browser has no
+ * clipboard: browsers have it on https and localhost, not at an http URL in a local network.
  */
 export function copyButton(text: string, what: string): HTMLButtonElement | undefined {
   if (navigator.clipboard === undefined) return undefined;

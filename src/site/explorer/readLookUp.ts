@@ -30,8 +30,8 @@ const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
 /**
- * Returns the problem of an address with a wrong checksum. Undefined for other text. The problem has a link to the page
- * of this address, because invented data of a mirror may have such addresses.
+ * Returns the problem of an address with a wrong checksum. Undefined for other text. The problem has a link to the page of this address,
+ * because invented data of a mirror may have such addresses.
  */
 export function wrongAddress(text: string): Misread | undefined {
   const address = addressIn(text);
@@ -61,8 +61,8 @@ function readRune(text: string): View | undefined {
 }
 
 /**
- * Parses text of the search field: a transaction id, an outpoint, a block height or hash, a rune, an address, `latest`,
- * or the URL of one of these at an explorer. Returns the problem for other text.
+ * Parses text of the search field: a transaction id, an outpoint, a block height or hash, a rune, an address, `latest`, or the URL of one
+ * of these at an explorer. Returns the problem for other text.
  */
 export function readLookUp(text: string): View | Misread {
   const trimmed = text.trim();

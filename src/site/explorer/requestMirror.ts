@@ -30,8 +30,8 @@ export function fetchBlockStats({ block_hash, block_height }: Activity['location
 }
 
 /**
- * Finds a block in its stats file, which covers 100 heights. Reads the file only up to the block, because the rest of
- * the file may be long: the runes follow after the blocks.
+ * Finds a block in its stats file, which covers 100 heights. Reads the file only up to the block, because the rest of the file may be long:
+ * the runes follow after the blocks.
  */
 async function findBlockStats(hash: string, height: number): Promise<BlockCounts | undefined> {
   const { body } = await fetch(new URL(statsFilePath(height), BASE));
@@ -52,8 +52,8 @@ async function findBlockStats(hash: string, height: number): Promise<BlockCounts
 const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
 
 /**
- * Finds runes by the first letters of their names, oldest first. `letters` must be in upper case. Caches files in
- * memory. Rejects if a file cannot be read.
+ * Finds runes by the first letters of their names, oldest first. `letters` must be in upper case. Caches files in memory. Rejects if a file
+ * cannot be read.
  */
 export const findByLetters = (letters: string): Promise<FoundRune[]> =>
   findRunes(letters, (path) => {
@@ -69,8 +69,8 @@ export const findByLetters = (letters: string): Promise<FoundRune[]> =>
 export const forgetSearchFiles = (): void => searchFiles.clear();
 
 /**
- * Fetches a search file. Undefined if the mirror does not have the file, because no rune has such a name. Object stores
- * may answer 403 for a missing file.
+ * Fetches a search file. Undefined if the mirror does not have the file, because no rune has such a name. Object stores may answer 403 for
+ * a missing file.
  */
 async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   const response = await fetch(new URL(path, BASE));

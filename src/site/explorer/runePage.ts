@@ -75,8 +75,8 @@ async function knownRune(id: string, { mirror, manifest, findByLetters, signal }
     const etching = await mirror.etching(id, signal);
     return etching && { id: etching.id, number: etching.number, spacedName: etching.spaced_name, etching };
   }
-  // A mirror without etchings finds runes only by name, in its search files. So any id or number is accepted, because
-  // the mirror may have lists of this rune.
+  // A mirror without etchings finds runes only by name, in its search files. So any id or number is accepted, because the mirror may have
+  // lists of this rune.
   const letters = lettersOf(id);
   if (letters === undefined) return { id: id.includes(':') ? id : undefined };
   const found = (await findByLetters(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);

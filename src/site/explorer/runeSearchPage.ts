@@ -16,8 +16,8 @@ const COLUMNS: readonly Column<FoundRune>[] = [
 ];
 
 /**
- * Finds the runes whose names begin with the letters, or with as many of them as possible, but at least two. Also is the
- * page of a rune that the mirror does not have.
+ * Finds the runes whose names begin with the letters, or with as many of them as possible, but at least two. Also is the page of a rune
+ * that the mirror does not have.
  */
 export async function runeSearchPage(view: View, { findByLetters, manifest }: Source): Promise<Page> {
   const { kind, id } = view;

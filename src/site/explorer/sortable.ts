@@ -7,9 +7,9 @@ import { byAmount, type Column } from './tableOf.ts';
 let chosen: { readonly name: string; readonly isDescending: boolean } | undefined;
 
 /**
- * Adds buttons that sort the rows of a table, which must have one group, to the heads of its columns. Numbers are first
- * sorted in descending order. Sorts by the column that a reader chose last, or by the column `first`. `isPart` is true for
- * a page of a longer list: a note then says that the page is sorted, and not the list.
+ * Adds buttons that sort the rows of a table, which must have one group, to the heads of its columns. Numbers are first sorted in
+ * descending order. Sorts by the column that a reader chose last, or by the column `first`. `isPart` is true for a page of a longer list: a
+ * note then says that the page is sorted, and not the list.
  */
 export function sortable<T>(
   table: HTMLElement,

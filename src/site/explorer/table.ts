@@ -41,8 +41,8 @@ const RUNE: Column<Row> = {
 };
 
 /**
- * Renders records in the API's order, by transaction. `of` is what the list belongs to. In the list of an address,
- * amounts have the sign of their change of the balance.
+ * Renders records in the API's order, by transaction. `of` is what the list belongs to. In the list of an address, amounts have the sign of
+ * their change of the balance.
  */
 export function activityTable(list: ListWindow, of: Kind): HTMLElement {
   const isAddress = of === 'address';
@@ -110,8 +110,8 @@ const addressOf = (address: string | null | undefined, what: string): Child =>
   address === null || address === undefined ? el('span', { class: 'quiet' }, 'no address') : addressLink(address, what);
 
 /**
- * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. Shows only the index for outputs of the
- * record's own transaction.
+ * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. Shows only the index for outputs of the record's own
+ * transaction.
  */
 function outputOf({ output, vout, tx_id }: Activity['location']): Child[] {
   if (output === undefined) return [];

@@ -1,6 +1,6 @@
 /**
- * Builds tables. On phones CSS turns rows of the class `records` into cards. The roles are explicit, because a
- * table loses its implicit roles if CSS changes its display.
+ * Builds tables. On phones CSS turns rows of the class `records` into cards. The roles are explicit, because a table loses its implicit
+ * roles if CSS changes its display.
  */
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
@@ -11,9 +11,9 @@ import { type Child, el } from './dom.ts';
 type Compare<T> = (a: T, b: T) => number;
 
 /**
- * Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. Columns without a
- * `width` share the rest of the table, and none of them is narrower than its `least` width. A reader may sort by columns
- * with an `order`, and by amounts (sortable.ts).
+ * Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. Columns without a `width` share the
+ * rest of the table, and none of them is narrower than its `least` width. A reader may sort by columns with an `order`, and by amounts
+ * (sortable.ts).
  */
 export type Column<T> = { readonly name: string; readonly width?: string; readonly least?: string; readonly order?: Compare<T> } & (
   | { readonly amount: (entry: T) => string | undefined; readonly sign?: (entry: T) => string }
@@ -42,9 +42,8 @@ const widthOf = (column: Column<never>): string =>
   column.width ?? ('amount' in column ? 'var(--amount)' : (column.least ?? (column.isNumber ? '5rem' : '8rem')));
 
 /**
- * Renders a table with these classes, which scrolls if its columns need more than the width of the page. `caption` is a
- * text above it. `headOf` creates the row above a group from the group's first entry. The `index` that `cell` gets counts
- * from the start of the group.
+ * Renders a table with these classes, which scrolls if its columns need more than the width of the page. `caption` is a text above it.
+ * `headOf` creates the row above a group from the group's first entry. The `index` that `cell` gets counts from the start of the group.
  */
 export function tableOf<T>(
   classes: string,

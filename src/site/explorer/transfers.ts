@@ -1,6 +1,6 @@
 /**
- * Rows of a list of activity, and sums of its amounts. Within a transaction, a send and its receive are one row, and so
- * are a mint and its receive. Needs no browser.
+ * Rows of a list of activity, and sums of its amounts. Within a transaction, a send and its receive are one row, and so are a mint and its
+ * receive. Needs no browser.
  */
 
 import { groupBy, runsOf } from '../../groupBy.ts';
@@ -40,9 +40,9 @@ const outputOf = ({ operation, rune, address, receiver_address, location: { outp
   `${rune?.id} ${output} ${vout} ${operation === 'send' ? receiver_address : address}`;
 
 /**
- * Joins the records of a transaction. A receive has no row of its own if its amount is the exact sum of the sends to its
- * output, or of these sends and a mint. `isCutBefore` is true if the transaction may begin on an earlier page: this page
- * then may have sent what a receive is above its sends, so it joins no mint.
+ * Joins the records of a transaction. A receive has no row of its own if its amount is the exact sum of the sends to its output, or of
+ * these sends and a mint. `isCutBefore` is true if the transaction may begin on an earlier page: this page then may have sent what a
+ * receive is above its sends, so it joins no mint.
  */
 function rowsOf(records: readonly ListedRecord[], isCutBefore: boolean): ActivityRow[] {
   const decimals = decimalsOf(records.map(({ amount }) => amount));

@@ -11,9 +11,9 @@ export type ListName = Operation | 'activity' | 'holders' | 'balances' | 'output
 export interface View {
   readonly kind: Kind;
   /**
-   * Height, `latest`, hash or transaction id of 64 hex digits with or without `0x`, address, outpoint `txid:vout`
-   * without `0x`, or a rune's id, number or name in upper case without spacers. For the page `runes`, the first letters
-   * of the names to search, or empty for all runes.
+   * Height, `latest`, hash or transaction id of 64 hex digits with or without `0x`, address, outpoint `txid:vout` without `0x`, or a rune's
+   * id, number or name in upper case without spacers. For the page `runes`, the first letters of the names to search, or empty for all
+   * runes.
    */
   readonly id: string;
   /** Undefined for all records of a block, and otherwise for the first list that the mirror has. */

@@ -1,7 +1,7 @@
 /**
- * Tests too many, slow and endless clients. The local server disconnects them and still answers other clients. Counts
- * the memory and the open files of servers, and needs processors that are free: clients are disconnected after parts of
- * a second, in which the others must be answered, and thousands of connections must be open at once.
+ * Tests too many, slow and endless clients. The local server disconnects them and still answers other clients. Counts the memory and the
+ * open files of servers, and needs processors that are free: clients are disconnected after parts of a second, in which the others must be
+ * answered, and thousands of connections must be open at once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -165,8 +165,7 @@ describe('connections', () => {
     const memory = residentMegabytesOf(pid) - before;
     await closed;
     expect(during).toEqual(during.map(() => 200));
-    // Not all connections are open at the same time, because a slow machine closes the first ones before the last ones
-    // are open.
+    // Not all connections are open at the same time, because a slow machine closes the first ones before the last ones are open.
     expect(most).toBeGreaterThan(5000);
     expect(memory).toBeLessThan(300);
     expect((await send('GET', BLOCK)).status).toBe(200);

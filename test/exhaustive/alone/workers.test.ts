@@ -11,8 +11,7 @@ import { sendTo } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
 /**
- * Returns the worker processes of a server with --workers, oldest first. Skips the process of the compiler, which runs
- * only for a moment.
+ * Returns the worker processes of a server with --workers, oldest first. Skips the process of the compiler, which runs only for a moment.
  */
 function workersOf(pid: number | undefined): number[] {
   return childrenOf(pid)

@@ -12,10 +12,7 @@ import { until } from '../../support/until.ts';
 
 const CLEAR = '\r\x1b[K';
 
-/**
- * True if `script` is the program of util-linux, which runs a command in a terminal. Other versions of `script` have
- * other flags.
- */
+/** True if `script` is the program of util-linux, which runs a command in a terminal. Other versions of `script` have other flags. */
 const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
 if (!hasScript) console.warn('script of util-linux is missing: what commands do on a terminal is not tested');
 
@@ -33,8 +30,8 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   }
 
   /**
-   * Returns the text that is visible on a terminal after a command wrote `written`. Keeps only the text after a line
-   * was last cleared. Removes colours.
+   * Returns the text that is visible on a terminal after a command wrote `written`. Keeps only the text after a line was last cleared.
+   * Removes colours.
    */
   const seen = (written: string) =>
     written

@@ -1,8 +1,7 @@
 /**
- * Ends builds, pulls and updates at each of their steps, by a kill or a power cut (test/support/crashes.ts). Readers of
- * what is left get old answers, new answers or a 503, and the next run leaves exactly what a run without a crash leaves.
- * Draws two kills and four power cuts of each, because a kill is a power cut that loses nothing. All of them:
- * KILLS=all npm run test:exhaustive -- crashes
+ * Ends builds, pulls and updates at each of their steps, by a kill or a power cut (test/support/crashes.ts). Readers of what is left get
+ * old answers, new answers or a 503, and the next run leaves exactly what a run without a crash leaves. Draws two kills and four power cuts
+ * of each, because a kill is a power cut that loses nothing. All of them: KILLS=all npm run test:exhaustive -- crashes
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';

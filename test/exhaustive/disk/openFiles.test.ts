@@ -1,7 +1,4 @@
-/**
- * Runs builds with a low limit of open files. Each build must succeed or name the error, and the next build must
- * complete the output.
- */
+/** Runs builds with a low limit of open files. Each build must succeed or name the error, and the next build must complete the output. */
 import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * Tests `--blocks` with every input format: a build of a range equals a build from input that has only the blocks of
- * this range.
- */
+/** Tests `--blocks` with every input format: a build of a range equals a build from input that has only the blocks of this range. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';

@@ -1,6 +1,6 @@
 /**
- * Profiles every statement of builds that have many times more records than they may group, sort or join at once. So a
- * step that takes all of the input at once is found here, and not by an operator with all of history.
+ * Profiles every statement of builds that have many times more records than they may group, sort or join at once. So a step that takes all
+ * of the input at once is found here, and not by an operator with all of history.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * Damages every kind of file of a build: changes a byte, cuts the file, removes it, or swaps it for another. Readers give
- * the right answer or a 503, verification names the file, and the next build repairs the damage or leaves it to
- * verification. Also forges files whose names and checksums are right. The variable SEED repeats a run.
+ * Damages every kind of file of a build: changes a byte, cuts the file, removes it, or swaps it for another. Readers give the right answer
+ * or a 503, verification names the file, and the next build repairs the damage or leaves it to verification. Also forges files whose names
+ * and checksums are right. The variable SEED repeats a run.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -158,8 +158,8 @@ function replaceFile(file: string, content: Buffer | undefined): void {
 }
 
 /**
- * Returns functions that ask for answers from damaged files: like a fetch host, like the local server, and like a client
- * that verifies what it reads.
+ * Returns functions that ask for answers from damaged files: like a fetch host, like the local server, and like a client that verifies what
+ * it reads.
  */
 function readers(name: string, change: (path: string, content: Buffer) => Buffer | undefined) {
   const { fetchFile } = fileServer(at(name), change);
@@ -207,8 +207,8 @@ describe.each(NAMES)('a build, %s', (name) => {
       const { rounds } = await readsOf(`/runes/v1/${target}`, siteAt(name), at(name));
       // A spent output takes the rounds of outputs, then those of a transaction.
       const usual = /^etchings\/[^:/]+\/activity/.test(target) ? 4 : target.startsWith('outputs/') ? 5 : 3;
-      // The directories of small files may take up to two more rounds. In layout `files`, the root of the lists is not in
-      // memory yet, and reading it takes one more round.
+      // The directories of small files may take up to two more rounds. In layout `files`, the root of the lists is not in memory yet, and
+      // reading it takes one more round.
       const most = usual + { small: 2, ranges: 0, files: 1 }[name];
       expect([target, rounds, rounds <= most]).toEqual([target, rounds, true]);
     }
@@ -236,8 +236,8 @@ describe.each(NAMES)('a build, %s', (name) => {
           if (mode === 'missing') asked = [...needing, ...Array.from({ length: 10 }, () => random(targets.length))];
         }
       }
-      // A changed byte may be one that no answer needs. Only clients read the names of all runes, and only very long
-      // lists of outputs read their starts.
+      // A changed byte may be one that no answer needs. Only clients read the names of all runes, and only very long lists of outputs read
+      // their starts.
       if (!/[.](?:runes|starts)$/.test(kind)) expect([kind, [...refused]]).toEqual([kind, expect.arrayContaining(['missing', 'swapped'])]);
     }
   });

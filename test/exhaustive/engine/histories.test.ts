@@ -1,7 +1,7 @@
 /**
- * Makes random histories of an invented chain and of its input files (test/support/modelHistory.ts). After every change,
- * an incremental build equals a full build, verifies, and gives the answers of the model. The variable SEED repeats a
- * run, and FC_RUNS sets the number of histories: FC_RUNS=200 npm run test:exhaustive -- histories
+ * Makes random histories of an invented chain and of its input files (test/support/modelHistory.ts). After every change, an incremental
+ * build equals a full build, verifies, and gives the answers of the model. The variable SEED repeats a run, and FC_RUNS sets the number of
+ * histories: FC_RUNS=200 npm run test:exhaustive -- histories
  */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -68,8 +68,7 @@ describe('after any change of the input', () => {
         objectSize: history.upTo(2) === 0 ? 4096 : 8 * 1024 * 1024,
       };
       for (let step = 0; step <= STEPS; step += 1) {
-        // Two changes of each step take turns, so that a few histories have changes of all kinds. Some steps also change the
-        // chain.
+        // Two changes of each step take turns, so that a few histories have changes of all kinds. Some steps also change the chain.
         const all: readonly Change[] = CHANGES[kind];
         const turn = (Math.floor(number / 2) * (STEPS - 1) + step - 1) * 2;
         const picks = step === 0 ? [] : [turn, turn + 1, ...(history.upTo(2) === 0 ? [history.upTo(OF_CHAIN.length)] : [])];
@@ -85,8 +84,8 @@ describe('after any change of the input', () => {
         const { wasFull, manifest } = await testBuild(out, options);
         const name = `history ${number}, ${kind}, ${layout}, step ${step}: ${changes.join()}`;
         if (step === 0) expect(wasFull).toBe(true);
-        // Both checks build everything again, so they take turns. The full build has two threads, and limits that must not
-        // change the files.
+        // Both checks build everything again, so they take turns. The full build has two threads, and limits that must not change the
+        // files.
         if (step % 2 === 0 && step > 0) {
           const others = { ...LIMITS, ...publishedLimits(limits), sortedAtOnce: 200 };
           await testBuild(join(work, `full-${step}`), { ...options, threads: 2, limits: others });
@@ -223,8 +222,8 @@ describe('while an upload replaces older files', () => {
               const answer = await ask(mirror, asked[n] ?? '');
               expect([old[n], fresh[n], '503'], `${asked[n]} after ${path}`).toContain(answer);
               outcomes[answer === '503' ? 'later' : answer === old[n] ? 'old' : 'new'] += 1;
-              // In the documented order, files are uploaded before the manifest that names them, so clients get no 503
-              // before old files are removed.
+              // In the documented order, files are uploaded before the manifest that names them, so clients get no 503 before old files are
+              // removed.
               if (isOrdered && b[path] !== undefined) expect(answer).not.toBe('503');
             }
           }

@@ -1,7 +1,4 @@
-/**
- * Tests incremental builds. After any change of the input, the result equals a full build, and unaffected files are not
- * touched.
- */
+/** Tests incremental builds. After any change of the input, the result equals a full build, and unaffected files are not touched. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -156,8 +153,8 @@ describe('an incremental build', () => {
     await build({ 'l1.csv': ledger(1, '1:1'), 'runes.csv': runes('1:1,0,AAA,AAA,2') });
     expect(await build({ 'l2.csv': ledger(2, '1:2'), 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,3', '1:2,1,BBB,BBB,0') })).toEqual([3, 1]);
-    // If a rune is removed from the table, builds omit its rows from the output. When the rune returns, the build reads
-    // only those ledger files again that have its rows.
+    // If a rune is removed from the table, builds omit its rows from the output. When the rune returns, the build reads only those ledger
+    // files again that have its rows.
     expect(await build({ 'runes.csv': runes('1:2,1,BBB,BBB,0') })).toEqual([3, 0]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
   });

@@ -1,7 +1,6 @@
 /**
- * Simulates failing disks. In each case, another system call that changes a file fails once, and the next build must
- * repair everything. By default, a seed selects a sample of the calls. For all calls:
- * IO_FAULTS=all npm run test:exhaustive -- engine/ioErrors
+ * Simulates failing disks. In each case, another system call that changes a file fails once, and the next build must repair everything. By
+ * default, a seed selects a sample of the calls. For all calls: IO_FAULTS=all npm run test:exhaustive -- engine/ioErrors
  */
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -73,8 +72,8 @@ describe('a failing system call', () => {
       const out = copyOfOld();
       const { error } = await buildWithFault(out, failing);
       const call = calls[failing];
-      // If the build did not fail, the failed call read an old file to compare it with the new content. Builds can do
-      // without this comparison.
+      // If the build did not fail, the failed call read an old file to compare it with the new content. Builds can do without this
+      // comparison.
       if (error !== undefined) {
         expect(error, call).toBeInstanceOf(CliError);
         const { exitCode, message } = error as CliError;

@@ -1,8 +1,7 @@
 /**
- * Kills builds with threads, in processes of their own, at random writes of any of their threads. The next build
- * completes the output. exhaustive/disk/crashes.test.ts tries the same without processes and threads at every write.
- * More kills:
- * KILLS=50 npm run test:exhaustive -- exhaustive/engine/kill
+ * Kills builds with threads, in processes of their own, at random writes of any of their threads. The next build completes the output.
+ * exhaustive/disk/crashes.test.ts tries the same without processes and threads at every write. More kills: KILLS=50 npm run test:exhaustive
+ * -- exhaustive/engine/kill
  */
 import { spawn } from 'node:child_process';
 import { cpSync } from 'node:fs';

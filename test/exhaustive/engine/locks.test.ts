@@ -1,7 +1,4 @@
-/**
- * Tests builds that run at the same time, and builds on read-only disks. They end with a clear error and exit code 3,
- * and lose no data.
- */
+/** Tests builds that run at the same time, and builds on read-only disks. They end with a clear error and exit code 3, and lose no data. */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Tests incremental builds after changes that are easy to miss: rows that name other spent outputs, although their
- * records stay the same, and a block that only burns runes.
+ * Tests incremental builds after changes that are easy to miss: rows that name other spent outputs, although their records stay the same,
+ * and a block that only burns runes.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,8 +29,7 @@ it('a block that spends other outputs than before is built again, even if its re
   const digest = await build(rows);
   const before = tree(out);
   for (let step = 0; step < 3; step += 1) {
-    // First no row has spent outputs, then some rows have other spent outputs, and at last all rows are as in the
-    // beginning.
+    // First no row has spent outputs, then some rows have other spent outputs, and at last all rows are as in the beginning.
     const changed = [rows.map((row) => ({ ...row, spent: null })), rows.map((row) => changeSpent(row, random)), rows][step] ?? rows;
     expect(await build(changed)).toBe(digest);
     const full = join(work, `full-${step}`);

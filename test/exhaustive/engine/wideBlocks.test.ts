@@ -1,7 +1,7 @@
 /**
- * Tests the widest possible blocks through pull, build, answers and verification: a transaction with all inputs of a
- * block, a transaction with many rows, many outputs, and many records in a block. The variables OUTPUTS and RECORDS set
- * the last two numbers: OUTPUTS=300000 RECORDS=500000 npm run test:exhaustive -- wideBlocks
+ * Tests the widest possible blocks through pull, build, answers and verification: a transaction with all inputs of a block, a transaction
+ * with many rows, many outputs, and many records in a block. The variables OUTPUTS and RECORDS set the last two numbers: OUTPUTS=300000
+ * RECORDS=500000 npm run test:exhaustive -- wideBlocks
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -102,8 +102,8 @@ describe('wide blocks from a node', () => {
     );
     at.records = chain.length;
     const block = chain.length - 1;
-    // Edicts encode an id as the difference to the id before. The first id is a block and a transaction. Each later id
-    // is that of the next transaction in the block.
+    // Edicts encode an id as the difference to the id before. The first id is a block and a transaction. Each later id is that of the next
+    // transaction in the block.
     const edicts = many(RUNES, (i) => [i === 0 ? block : 0, 1, 0, RECEIVERS + 1]).flat();
     [ids.sums = ''] = extend(chain, memory, [
       {

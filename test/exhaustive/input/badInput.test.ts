@@ -1,6 +1,6 @@
 /**
- * Tests every kind of bad input. Each build fails with the exact message and exit code 2, and leaves the output folder
- * and the cache unchanged.
+ * Tests every kind of bad input. Each build fails with the exact message and exit code 2, and leaves the output folder and the cache
+ * unchanged.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -23,10 +23,7 @@ beforeAll(async () => {
   before = goodState();
 });
 
-/**
- * Builds bad input into the output of valid input, which may not change. Returns the messages, without the path of the
- * test's folder.
- */
+/** Builds bad input into the output of valid input, which may not change. Returns the messages, without the path of the test's folder. */
 async function refusal(files: Files, input = 'in'): Promise<{ message: string; details: readonly string[] }> {
   const work = temporaryFolder();
   writeFiles(work, Object.fromEntries(Object.entries(files).map(([name, text]) => [`in/${name}`, text])));

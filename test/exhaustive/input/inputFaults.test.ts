@@ -1,6 +1,6 @@
 /**
- * Tests faulty input that a build might not notice, or might report as its own fault. Each build ends with exit code 2
- * and changes nothing. See also badInput.test.ts.
+ * Tests faulty input that a build might not notice, or might report as its own fault. Each build ends with exit code 2 and changes nothing.
+ * See also badInput.test.ts.
  */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -225,9 +225,7 @@ describe('damaged input', () => {
   });
 });
 
-/**
- * Parquet file of a runes table in base64. The column `number` has an encoding that this project's DuckDB cannot read.
- */
+/** Parquet file of a runes table in base64. The column `number` has an encoding that this project's DuckDB cannot read. */
 const BYTE_STREAM_SPLIT =
   'UEFSMRUAFRoVGiwVAhUAFQYVBhwAAAACAAAAAgEDAAAAMTowFQAVHBUcLBUCFRIVBhUGHAAAAAIAAAACAQEAAAAAAAAAFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVHBUcLBUCFQAVBhUGHAAAAAIAAAACAQAAAAAAAAAAFQQZbDUAGAZzY2hlbWEVCgAVDCUCGAJpZCUATBwAAAAVBCUCGAZudW1iZXIAFQwlAhgEbmFtZSUATBwAAAAVDCUCGAtzcGFjZWRfbmFtZSUATBwAAAAVBCUCGAxkaXZpc2liaWxpdHkAFgIZHBlcJgAcFQwZJQYAGRgCaWQVABYCFkAWQCYISRwVABUAFQIAPBYGGQYZJgACAAAAJgAcFQQZJQYSGRgGbnVtYmVyFQAWAhZCFkImSEkcFQAVEhUCADwpBhkmAAIAAAAmABwVDBklBgAZGARuYW1lFQAWAhY8FjwmigFJHBUAFQAVAgA8FgIZBhkmAAIAAAAmABwVDBklBgAZGAtzcGFjZWRfbmFtZRUAFgIWPBY8JsYBSRwVABUAFQIAPBYCGQYZJgACAAAAJgAcFQQZJQYAGRgMZGl2aXNpYmlsaXR5FQAWAhZCFkImggJJHBUAFQAVAgA8KQYZJgACAAAAFrwCFgImCBa8AgAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjUuMC4xGVwcAAAcAAAcAAAcAAAcAAAApwEAAFBBUjE=';
 

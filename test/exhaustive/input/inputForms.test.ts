@@ -8,8 +8,8 @@ import { describeForms, type Envelope, reference, store } from '../../support/in
 import { hex, ndjson, record } from '../../support/records.ts';
 
 /**
- * Heights of blocks with 1 to 240 records each. Two of these blocks have records of only one operation. The test of
- * mixed formats has two files with the same four of these blocks.
+ * Heights of blocks with 1 to 240 records each. Two of these blocks have records of only one operation. The test of mixed formats has two
+ * files with the same four of these blocks.
  */
 const FEW = [840_000, 840_002, 840_008, 840_012, 840_019, 840_020, 840_021, 840_023, 840_024, 840_026];
 describeForms(

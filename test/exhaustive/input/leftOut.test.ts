@@ -1,6 +1,6 @@
 /**
- * Tests ledger rows whose rune is not in the runes table, as in databases of bitcoin-indexer v3.0. Builds omit these
- * rows, and report their number and their runes.
+ * Tests ledger rows whose rune is not in the runes table, as in databases of bitcoin-indexer v3.0. Builds omit these rows, and report their
+ * number and their runes.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

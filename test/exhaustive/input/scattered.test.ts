@@ -1,6 +1,6 @@
 /**
- * Tests that a large source is divided by ranges of blocks if the rows of its blocks are scattered. Otherwise, each range
- * would scan the complete source.
+ * Tests that a large source is divided by ranges of blocks if the rows of its blocks are scattered. Otherwise, each range would scan the
+ * complete source.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Tests balances and holders. Sends the recorded requests to the local server, which has a build of the same data in
- * dialect hiro. Also tests which input a build needs for balances.
+ * Tests balances and holders. Sends the recorded requests to the local server, which has a build of the same data in dialect hiro. Also
+ * tests which input a build needs for balances.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,10 +19,7 @@ import { hex } from '../../support/records.ts';
 import { randomFor } from '../../support/seed.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
 
-/**
- * Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API
- * has changed.
- */
+/** Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API has changed. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'an address of more than 100 characters is malformed': 2,
   'an empty address is malformed': 2,

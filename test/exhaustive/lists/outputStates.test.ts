@@ -1,8 +1,8 @@
 /**
- * Compares every output of random chains, at several tips, with an independent model. Compares the runes that the API
- * reports for the output, and the class (`runes`, `none`, `spent` or `unknown`) that a client reports. Also checks that
- * wrong files on the host never change a class except to `unknown`. The variable CHAINS sets the number of chains, LIES
- * sets the number of wrong files, and SEED repeats a run.
+ * Compares every output of random chains, at several tips, with an independent model. Compares the runes that the API reports for the
+ * output, and the class (`runes`, `none`, `spent` or `unknown`) that a client reports. Also checks that wrong files on the host never
+ * change a class except to `unknown`. The variable CHAINS sets the number of chains, LIES sets the number of wrong files, and SEED repeats
+ * a run.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -98,8 +98,8 @@ it(`${CHAINS} random chains: every output is what the model says`, async () => {
 });
 
 /**
- * Returns an output as a wallet may describe it to a client. Most descriptions are right, with or without the block
- * hash, and some are wrong.
+ * Returns an output as a wallet may describe it to a client. Most descriptions are right, with or without the block hash, and some are
+ * wrong.
  */
 function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: number) => number): OutputToClassify {
   const kind = draw(12);
@@ -112,8 +112,8 @@ function distorted({ outpoint, height, blockHash }: MadeOutput, draw: (below: nu
 
 describe('a transaction with many records', () => {
   const random = integersFor('airdrops');
-  // A page has 6 records, and an answer reads at most 25 pages. With 149 outputs an airdrop has 150 records, which is
-  // the most that one answer can read.
+  // A page has 6 records, and an answer reads at most 25 pages. With 149 outputs an airdrop has 150 records, which is the most that one
+  // answer can read.
   const chain = extendedBy(extendedBy(grown([], 3, random), [airdrop(149), airdrop(150)], random), [airdrop(2)], random);
   const [readable, tooLong] = [149, 150].map((count) => {
     const [one] = outputsMade(chain).filter(({ outpoint, height }) => height === 3 && outpoint.endsWith(`:${count}`));
@@ -187,8 +187,8 @@ describe('a mirror with wrong files', () => {
     const statuses = { right: 0, 503: 0 };
     for (const { outpoint, height } of outputsMade([...old, ...newer.slice(27)])) {
       const response = await host.answer(new Request(`http://host/runes/v1/outputs/${outpoint}`));
-      // To answer for a spent output, the host needs the pages of the output's block. These pages are gone if the block
-      // was replaced, so the test accepts any answer.
+      // To answer for a spent output, the host needs the pages of the output's block. These pages are gone if the block was replaced, so
+      // the test accepts any answer.
       const isGone = height >= 27 && model.output(outpoint)?.spent === true;
       if (response?.status === 503) statuses[503] += 1;
       else if (!isGone) expect(await response?.json(), outpoint).toMatchObject(answerAbout(outpoint, model));

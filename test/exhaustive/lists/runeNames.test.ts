@@ -1,7 +1,4 @@
-/**
- * Tests the names of all runes. In every mirror that has etchings, they equal the names of the etchings after every
- * block.
- */
+/** Tests the names of all runes. In every mirror that has etchings, they equal the names of the etchings after every block. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Dialect, Layout } from '../../../src/pages/mirrorOptions.ts';

@@ -187,8 +187,8 @@ describe('an output folder', () => {
     await build([5, 6, 7], '1', false);
     for (const full of [false, true]) {
       const outside = join(work, `outside-${full}`);
-      // The links lead to folders outside of the output. Their files have names that a build writes or removes, but no
-      // build may touch them.
+      // The links lead to folders outside of the output. Their files have names that a build writes or removes, but no build may touch
+      // them.
       const folders = ['runes/v1/blocks/5', `runes/v1/transactions/${id}`, `runes/v1/blocks/${hash}`, 'runes/v1/blocks/7'];
       for (const [i, folder] of folders.entries()) {
         renameSync(join(out, folder), join(work, `outside-${full}-${i}`));
@@ -252,8 +252,8 @@ describe('an output folder', () => {
   });
 
   it('on a file system without hard links is written with copies', async () => {
-    // Makes calls fail to simulate a file system that limits the number of links. No such file system is available
-    // here, and /dev/shm has no limit.
+    // Makes calls fail to simulate a file system that limits the number of links. No such file system is available here, and /dev/shm has
+    // no limit.
     const { out, input } = await small();
     const before = tree(out);
     const [byHeight, byHash] = ['5', `0x${hex('block 5')}`].map((name) => join(out, `runes/v1/blocks/${name}.json`)) as [string, string];

@@ -11,8 +11,8 @@ describe('an incremental build', () => {
   it('has the files of a full build while blocks are added, settle and are replaced', async () => {
     const { out, put, build, fresh } = await built({ layout: 'archive' });
     let blocks = chain;
-    // In the second step, blocks of the first hundred become unsettled, and later settle again. The second hundred blocks
-    // settle for the first time.
+    // In the second step, blocks of the first hundred become unsettled, and later settle again. The second hundred blocks settle for the
+    // first time.
     for (const [depth, more] of [
       [3, 4],
       [20, 30],
@@ -28,8 +28,7 @@ describe('an incremental build', () => {
 
   it('becomes a full build, and says so, if a file that it needs is changed or missing', async () => {
     const { out, put, build, fresh } = await built();
-    // Replaces the last block of the damaged file's hundred. The build would read the other rows of the hundred from this
-    // file.
+    // Replaces the last block of the damaged file's hundred. The build would read the other rows of the hundred from this file.
     const after = extended(chain.slice(0, 99), 30, random, 3);
     let expected: Record<string, string> | undefined;
     for (const damage of [

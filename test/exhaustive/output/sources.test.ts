@@ -1,7 +1,4 @@
-/**
- * Tests the sources of records, which are lists of blocks in the input, in the manifest, and in pulls from other
- * mirrors.
- */
+/** Tests the sources of records, which are lists of blocks in the input, in the manifest, and in pulls from other mirrors. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * Tests the stats of a build, and the documents that contain stats. For every kind of build, the stats must equal
- * counts of the records on the served pages.
+ * Tests the stats of a build, and the documents that contain stats. For every kind of build, the stats must equal counts of the records on
+ * the served pages.
  */
 import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';

@@ -24,10 +24,7 @@ const callsIn = (text: string) =>
 
 const next = integersFor('operator');
 
-/**
- * Functions that start each kind of source. Each returns the address that the documents use, and a function that stops
- * the source.
- */
+/** Functions that start each kind of source. Each returns the address that the documents use, and a function that stops the source. */
 const SOURCES = {
   'core:http://127.0.0.1:8332': async () => {
     const node = await FakeNode.start(extended([], 20, next), { network: 'regtest' });

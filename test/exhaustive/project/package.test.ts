@@ -1,7 +1,4 @@
-/**
- * Tests the packages, installed from their tarballs in an empty folder. Runs every command, and imports the client
- * module.
- */
+/** Tests the packages, installed from their tarballs in an empty folder. Runs every command, and imports the client module. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,4 @@
-/**
- * Runs the shell blocks of README.md in a fresh copy of the project. Checks the syntax and the flags of all documents.
- */
+/** Runs the shell blocks of README.md in a fresh copy of the project. Checks the syntax and the flags of all documents. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Tests complete pulls and builds with tiny limits, which even a short chain exceeds. The files must equal those with
- * default limits, and every limit must be exceeded.
+ * Tests complete pulls and builds with tiny limits, which even a short chain exceeds. The files must equal those with default limits, and
+ * every limit must be exceeded.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -29,8 +29,8 @@ const random = (name: string) => {
 const scriptOf = (name: string) => Buffer.concat([Uint8Array.of(0x51, 32), createHash('sha256').update(name).digest()]);
 
 /**
- * Makes a chain that first creates outputs of many addresses, and much later spends several of them in one transaction.
- * By then these outputs are on different pages of the ledger's sorted files. Random blocks follow.
+ * Makes a chain that first creates outputs of many addresses, and much later spends several of them in one transaction. By then these
+ * outputs are on different pages of the ledger's sorted files. Random blocks follow.
  */
 function chainOfOldOutputs(): FakeBlock[] {
   const next = random('old outputs');

@@ -304,8 +304,7 @@ it('spent outputs are read from parts of any size', () => {
     for (let at = 0; at < bytes.length; at += size) outputs.feed(bytes.subarray(at, at + size));
     expect(outputs.end().map((script) => Buffer.from(script))).toEqual([taproot(5), long].map((script) => Buffer.from(script)));
   }
-  // Answers with another length than expected: a future version of Core may add a field, which the client must not
-  // misread.
+  // Answers with another length than expected: a future version of Core may add a field, which the client must not misread.
   const misfits = [
     bytes.subarray(0, -1),
     Buffer.concat([bytes, compact(0)]),

@@ -1,7 +1,7 @@
 /**
- * Tests sources that send endless data, or that claim more blocks or records than a chain can have. Pulls and
- * comparisons refuse these sources, and use little memory. Each command runs in a process with a small heap, and would
- * crash if the claims of a source could make a list longer and longer.
+ * Tests sources that send endless data, or that claim more blocks or records than a chain can have. Pulls and comparisons refuse these
+ * sources, and use little memory. Each command runs in a process with a small heap, and would crash if the claims of a source could make a
+ * list longer and longer.
  */
 
 import { spawn } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Pulls and builds some chains of the fixtures, and requests answers of the API: test/runes/runes.test.ts has all of them.
- * Also tests reorganisations of every supported depth.
+ * Pulls and builds some chains of the fixtures, and requests answers of the API: test/runes/runes.test.ts has all of them. Also tests
+ * reorganisations of every supported depth.
  */
 import { describe, expect, it } from 'vitest';
 import { hashText } from '../../../src/runes/bytes.ts';
@@ -53,8 +53,8 @@ it('follows reorganisations of 1 to 100 blocks, one after the other, without a t
     for (const depth of [100, 1, 2, ...Array.from({ length: 3 }, () => 1 + random(100)), 100]) {
       chain = extended(chain.slice(0, chain.length - depth), depth + random(3), random);
       node.replace(chain);
-      // A branch may be as long as the blocks that it replaces. The pull follows such a branch too, because the hash of
-      // the last block has changed.
+      // A branch may be as long as the blocks that it replaces. The pull follows such a branch too, because the hash of the last block has
+      // changed.
       expect(await testPull(`core:${node.url}`, to, options)).toMatchObject({ replaced: depth });
       expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     }

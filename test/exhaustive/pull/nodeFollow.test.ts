@@ -1,7 +1,4 @@
-/**
- * Tests `pull --follow`: it builds new blocks and reorganisations as they arrive, survives failures, and ends cleanly
- * on SIGTERM.
- */
+/** Tests `pull --follow`: it builds new blocks and reorganisations as they arrive, survives failures, and ends cleanly on SIGTERM. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -70,8 +67,7 @@ it('builds new blocks, a reorganisation, and blocks that came while the node or 
   expect(builtDigest()).toBe(await digestOf(branch));
   expect(said).toMatch(/5 blocks to 22, 3 replaced: [0-9,]+ records?; pulled in [0-9.]+ s, built in [0-9.]+ s/);
 
-  // Adds a file that no build can read, so the next build fails. After the file is removed, a build has the blocks of
-  // both pulls.
+  // Adds a file that no build can read, so the next build fails. After the file is removed, a build has the blocks of both pulls.
   writeFileSync(join(to, 'pulled/broken.json'), '{"nothing": 1}');
   const longer = extended(branch, 2, random);
   node.replace(longer.slice(0, 24));
@@ -108,8 +104,8 @@ it('starts the first build only when the first wanted block exists', async () =>
   try {
     await untilSaid('Following');
     late.replace(CHAIN.slice(0, 21));
-    // Waits for more calls to the node, which the pull makes once a second. Block 22 does not exist yet, so the pull
-    // must not start a build, which would fail.
+    // Waits for more calls to the node, which the pull makes once a second. Block 22 does not exist yet, so the pull must not start a
+    // build, which would fail.
     const looks = late.calls.length;
     await until(() => late.calls.length >= looks + 6);
     expect(text).not.toContain('the build failed');

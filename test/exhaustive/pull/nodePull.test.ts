@@ -1,7 +1,4 @@
-/**
- * Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and pulled folders that someone has
- * changed.
- */
+/** Tests pulls from a node: chains of raw blocks over HTTP, reorganisations, and pulled folders that someone has changed. */
 import fs, { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname, join } from 'node:path';
@@ -443,8 +440,8 @@ describe('a pull from a node', () => {
         true,
         true,
       ]);
-      // Before other data relies on a renamed file, its folder must be synced. Files count by the index, and are removed
-      // because the index no longer names them.
+      // Before other data relies on a renamed file, its folder must be synced. Files count by the index, and are removed because the index
+      // no longer names them.
       const folderSynced = firstAfter(i, (step) => step.does === 'sync' && step.path === dirname(final));
       const relied = firstAfter(i, (step) =>
         final.endsWith('.json')

@@ -1,7 +1,4 @@
-/**
- * Tests the height that a mirror reports: the last block that its pull has read from the node, even if this block has
- * no runes.
- */
+/** Tests the height that a mirror reports: the last block that its pull has read from the node, even if this block has no runes. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Layout } from '../../../src/pages/mirrorOptions.ts';

@@ -1,6 +1,5 @@
 /**
- * Tests pulls of published rows from another mirror. A pull gives the same folder and the same mirror again, and
- * detects mirrors that lie.
+ * Tests pulls of published rows from another mirror. A pull gives the same folder and the same mirror again, and detects mirrors that lie.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -245,8 +244,7 @@ describe('a mirror that lies', () => {
     [
       'a file that unpacks to gigabytes',
       () => rewrite((file) => `SELECT * REPLACE (tx_id || event_index || repeat('a', 900000) AS spent) FROM ${file} LIMIT 500`),
-      // Some cells are in the statistics of the file's footer too. Reading them may need more memory than the process
-      // has.
+      // Some cells are in the statistics of the file's footer too. Reading them may need more memory than the process has.
       /bytes after unpacking|needs more memory/,
     ],
     ['other numbers of rows', () => withFile({ rows: 7 }), /it has [0-9]+ rows, but the list says 7/],

@@ -1,6 +1,6 @@
 /**
- * Sends the recorded requests for activity by rune and by address to the local server, which has builds of the same
- * data in dialect `hiro`. The answers must equal the recorded ones, except where a rule overrides them.
+ * Sends the recorded requests for activity by rune and by address to the local server, which has builds of the same data in dialect `hiro`.
+ * The answers must equal the recorded ones, except where a rule overrides them.
  */
 
 import { existsSync } from 'node:fs';
@@ -15,10 +15,7 @@ import { ndjson, record } from '../../support/records.ts';
 import { type LocalHost, startServer } from '../../support/server.ts';
 
 const INPUTS = { own: ETCHING_INPUTS, parent: CONFORMANCE_INPUTS };
-/**
- * Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API
- * has changed.
- */
+/** Number of recorded answers that each rule overrides (test/support/recordedLists.ts). If a number changes, the API has changed. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'a long name is unknown': 1,
   'an empty address is malformed': 2,

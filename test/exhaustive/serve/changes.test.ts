@@ -1,6 +1,6 @@
 /**
- * Tests the files of changes, and the client that follows a mirror with them. Covers random chains with
- * reorganisations, hosts that replace files, and signed mirrors.
+ * Tests the files of changes, and the client that follows a mirror with them. Covers random chains with reorganisations, hosts that replace
+ * files, and signed mirrors.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -121,8 +121,7 @@ describe('a mirror of a random chain with reorganisations', () => {
         const gone = known.filter(({ hash }) => !seen.some((block) => block.hash === hash)).reverse();
         const common = seen.filter(({ hash }) => known.some((block) => block.hash === hash)).length;
         const lower = common === 0 ? seen.length - 1 : seen.findIndex(({ hash }) => known.some((block) => block.hash === hash)) + common;
-        // If the mirror's last block is known to the client, the mirror may only lag behind, so no blocks are reported
-        // as removed.
+        // If the mirror's last block is known to the client, the mirror may only lag behind, so no blocks are reported as removed.
         const isBehind = lower === seen.length;
         expect(shown(changes)).toEqual([...(isBehind ? [] : gone.map(minus)), ...seen.slice(lower).map(plus)]);
         for (const [i, { since: after }] of changes.entries())
@@ -170,9 +169,7 @@ it('writes the file of an unchanged block again if the block below it has anothe
   }
 });
 
-/**
- * Builds a mirror of 12 blocks. Builds it again after three new blocks, the first of which replaces the last of the 12.
- */
+/** Builds a mirror of 12 blocks. Builds it again after three new blocks, the first of which replaces the last of the 12. */
 async function makeBuilds() {
   const { chain, draw } = chainFor('a mirror that changes', 12);
   const work = temporaryFolder();
@@ -300,8 +297,8 @@ describe('verify', () => {
     const { two } = await twoBuilds();
     const files = readFiles(two);
     const lies: [path: string, change: (text: string) => string, finding: RegExp][] = [
-      // If the removed line is that of an empty block, an older block must have a file. Verification then reports that
-      // this file is missing.
+      // If the removed line is that of an empty block, an older block must have a file. Verification then reports that this file is
+      // missing.
       [INDEX, (text) => text.replace(/.*\n\]/, ']').replace(',\n]', '\n]'), /is not the file that a build makes|json is missing/],
       [INDEX, () => '{', /changes\/index.json cannot be read/],
       [MANIFEST, (text) => text.replace(/("changes": \{\s*"sha256": ")./, '$1x'), /manifest.json cannot be read/],

@@ -1,7 +1,4 @@
-/**
- * Tests the declarations of the client. They agree with the client's source, and a TypeScript program that uses them
- * compiles and runs.
- */
+/** Tests the declarations of the client. They agree with the client's source, and a TypeScript program that uses them compiles and runs. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,8 +19,8 @@ it('client.d.ts declares what mirrorClient.ts exports', () => {
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true },
   });
   expect(diagnostics).toEqual([]);
-  // The declarations contain types, which the source does not have. They repeat the classes and functions of the
-  // source, with their documentation.
+  // The declarations contain types, which the source does not have. They repeat the classes and functions of the source, with their
+  // documentation.
   const isType = (each: ts.Statement) => ts.isInterfaceDeclaration(each) || ts.isTypeAliasDeclaration(each);
   const isLink = (each: ts.Statement) => ts.isImportDeclaration(each) || ts.isExportDeclaration(each);
   const made = fileOf(outputText);

@@ -241,10 +241,7 @@ describe('mints and etchings are possible', () => {
   const named = runes.find(({ name }) => name < FIRST_RESERVED);
   const partsOf = (rune: typeof open) => (rune?.id ?? '').split(':').map(Number) as [block: number, tx: number];
   const later = chain.tip + 1;
-  /**
-   * Returns the results and possible runes of three transactions: one with this message, and two that spend its outputs
-   * 1 and 2.
-   */
+  /** Returns the results and possible runes of three transactions: one with this message, and two that spend its outputs 1 and 2. */
   async function resultsOf(integers: readonly (bigint | number)[], witness?: readonly Uint8Array[]) {
     const fee = outpointOf('cd'.repeat(32), 0);
     const outputs = [messageScript(integers), taproot(1), taproot(2)];
@@ -266,8 +263,8 @@ describe('mints and etchings are possible', () => {
     expect(await resultsOf([20, block, 20, tx, 22, 2])).toEqual([`runes ${id}`, 'none', `runes ${id}`]);
     expect(await resultsOf([20, block, 20, tx, 0, block, tx, 1, 2])).toEqual(Array(3).fill(`runes ${id}`));
     expect(await resultsOf([20, block, 20, tx, 126, 0])).toEqual([`runes ${id}`, 'none', 'none']);
-    // The etchings have no edicts, an edict of the etched rune, or an edict of a rune of a later block. This later rune
-    // may be the etched rune.
+    // The etchings have no edicts, an edict of the etched rune, or an edict of a rune of a later block. This later rune may be the etched
+    // rune.
     expect(await resultsOf([2, 1, 6, 100])).toEqual(['runes own', 'runes own', 'none']);
     expect(await resultsOf([2, 1, 6, 100, 0, 0, 0, 1, 2])).toEqual(Array(3).fill('runes own'));
     expect(await resultsOf([2, 1, 6, 100, 0, later + 3, 1, 1, 2])).toEqual(Array(3).fill('runes own'));
@@ -357,8 +354,7 @@ it('the example of docs/client.md finds parents and heights on an Esplora server
   const newest = newestOutput();
   const parent = paying([newest.outpoint], taproot(1));
   const child = paying([`${parent.txid}:0`, `${'ab'.repeat(32)}:0`], taproot(7));
-  // Transactions of strangers to the same address: of many inputs, of a parent that cannot be read, and one that cannot
-  // be read itself.
+  // Transactions of strangers to the same address: of many inputs, of a parent that cannot be read, and one that cannot be read itself.
   const ids = Array.from({ length: 1200 }, (_, i) => `${String(i).padStart(64, '0')}:0`);
   const strange = [ids, [`${'cd'.repeat(32)}:0`], [`${'ab'.repeat(32)}:7`]].map((inputs) => paying(inputs, taproot(7)));
   const [wide, orphan, hidden] = strange.map(({ txid }) => txid);

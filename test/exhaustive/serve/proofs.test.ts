@@ -1,6 +1,6 @@
 /**
- * Tests the client with keys. If a host lies, the client throws an error, and never returns a wrong answer. The
- * variable LIES sets the number of random lies.
+ * Tests the client with keys. If a host lies, the client throws an error, and never returns a wrong answer. The variable LIES sets the
+ * number of random lies.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -39,10 +39,7 @@ const keyed = (fetch: typeof globalThis.fetch, options: MirrorOptions = {}) =>
   new Mirror(BASE, { fetch, keys: [KEY.publicText], ...options });
 const over = (files: Files) => fetchOver((path) => files.get(path));
 
-/**
- * Returns the status and body of an answer. If the client does not trust the mirror, returns `refused` with the
- * message.
- */
+/** Returns the status and body of an answer. If the client does not trust the mirror, returns `refused` with the message. */
 async function answerOf(mirror: Mirror, target: string): Promise<string> {
   try {
     const { status, body } = await mirror.get(target);
@@ -104,8 +101,7 @@ describe('a host that lies', () => {
           () => older.get(pick(old)),
           () => undefined,
           () => forged(newer.get(path) ?? content, draw),
-          // This lie is a file with other content. Its tail has the digests of this content, so the file itself is
-          // valid.
+          // This lie is a file with other content. Its tail has the digests of this content, so the file itself is valid.
           () => sealFile(content.subarray(0, Math.max(at, 1))).file,
           () => content,
         ];
@@ -210,8 +206,8 @@ describe('a manifest', () => {
     expect(await refusal(recent, { maxAge: 30_000 })).toMatch(
       /^refused: the mirror was signed at 2.*longer ago than maxAge allows \(30000 ms\)$/,
     );
-    // If the operator's clock is wrong, a note has a signing time in the future. Such a note must not block a client
-    // forever, and must not replace the states that the client remembers.
+    // If the operator's clock is wrong, a note has a signing time in the future. Such a note must not block a client forever, and must not
+    // replace the states that the client remembers.
     const remember = new Map();
     const early = signedFiles(newer, new Date(Date.now() + 600_000).toISOString());
     expect(await refusal(early, { maxAge: 120_000, remember })).toMatch(/^refused: the mirror was signed at 2.*further in the future/);
@@ -284,9 +280,7 @@ describe('the memory of a client', () => {
   const LATER = '2026-11-24T02:00:00Z';
   const target = '/runes/v1/etchings';
   type State = { readonly time: string; readonly root: string };
-  /**
-   * Makes a store of states outside of the client. `pause` returns the number of event loop turns that a call waits.
-   */
+  /** Makes a store of states outside of the client. `pause` returns the number of event loop turns that a call waits. */
   const storeOf = (states: Map<string, State>, pause: () => number = () => 1) => {
     const wait = async () => {
       for (let turns = pause(); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));

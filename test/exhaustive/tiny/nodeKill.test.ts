@@ -1,7 +1,6 @@
 /**
- * Kills pulls from a node, in processes of their own, after a random number of calls to the node, and in
- * reorganisations. Afterwards, the files equal those of an uninterrupted pull. exhaustive/disk/crashes.test.ts tries the
- * same without processes at every write.
+ * Kills pulls from a node, in processes of their own, after a random number of calls to the node, and in reorganisations. Afterwards, the
+ * files equal those of an uninterrupted pull. exhaustive/disk/crashes.test.ts tries the same without processes at every write.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,8 +40,8 @@ it(`a pull from a node is killed ${KILLS} times`, async () => {
     await testPull(from, to, { confirmations });
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     for (let killed = 0; killed < KILLS / 2; killed++) {
-      // A branch is at least as long as the blocks that it replaces. So no branch forks deeper than the pull's option
-      // `confirmations` allows.
+      // A branch is at least as long as the blocks that it replaces. So no branch forks deeper than the pull's option `confirmations`
+      // allows.
       const depth = 1 + random(confirmations);
       chain = extended(chain.slice(0, chain.length - depth), depth + random(20), random);
       node.replace(chain);

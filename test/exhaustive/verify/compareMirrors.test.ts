@@ -151,8 +151,8 @@ describe('npm run verify -- --against', () => {
     ];
     const server = await startServer(packed);
     const base = `http://127.0.0.1:${server.port}`;
-    // The documents of both mirrors are equal, but they are divided into other members, and so into other files. The
-    // mirrors must still count as equal.
+    // The documents of both mirrors are equal, but they are divided into other members, and so into other files. The mirrors must still
+    // count as equal.
     const equal = await run('verify', ['--against', one, '--against', base], work);
     expect([equal.stderr, equal.stdout]).toEqual(['', expect.stringContaining(`equal lists: ${one}, ${base}`)]);
     const { code, stderr } = await run('verify', ['--against', one, '--against', base, '--against', other], work);

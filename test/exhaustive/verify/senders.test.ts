@@ -1,7 +1,4 @@
-/**
- * Tests that verification finds rows whose senders differ from the chain, because the amounts then do not add up.
- * Covers both layouts.
- */
+/** Tests that verification finds rows whose senders differ from the chain, because the amounts then do not add up. Covers both layouts. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -23,8 +20,8 @@ const etching = { inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }], output
 const [etched] = chainOf(begin.length, [[etching]], begin.at(-1)?.hash);
 const premine = outpointOf(memoryOf([...begin, etched!]).rows.at(-1)!.tx_id, 1);
 /**
- * At the end of the chain, the premine of a rune goes to one address, and is then sent to another. No script without an
- * address ever had this rune.
+ * At the end of the chain, the premine of a rune goes to one address, and is then sent to another. No script without an address ever had
+ * this rune.
  */
 const chain = [
   ...begin,
@@ -33,10 +30,7 @@ const chain = [
 const { rows, ledger } = memoryOf(chain);
 const STRANGER = 'bcrt1qstranger';
 
-/**
- * Builds the rows as a pull from a node writes them, or as rows of a database, whose source is unknown. Returns the
- * output folder.
- */
+/** Builds the rows as a pull from a node writes them, or as rows of a database, whose source is unknown. Returns the output folder. */
 async function built(changed: readonly LedgerRow[], layout: 'files' | 'archive', isFromNode = true): Promise<string> {
   const work = temporaryFolder();
   const [input, out] = [join(work, 'in'), join(work, 'out')];

@@ -55,8 +55,8 @@ describe('verification finds each changed value of the manifest', () => {
     }
     writeFileSync(path, before);
     expect(await findingsOf(out)).toEqual([]);
-    // One change cannot be detected: the first block that a pull has read. The pull may have read blocks without
-    // activity below the first block with activity, and no other file records how many.
+    // One change cannot be detected: the first block that a pull has read. The pull may have read blocks without activity below the first
+    // block with activity, and no other file records how many.
     expect(missed).toEqual(source === 'a node' ? ['/sources/0/blocks/0/0'] : []);
   });
 });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Prefixes of a network's addresses: the text prefix of bech32 addresses, and the version bytes of base58 addresses
- * (for hashes of keys, and for hashes of scripts).
+ * Prefixes of a network's addresses: the text prefix of bech32 addresses, and the version bytes of base58 addresses (for hashes of keys,
+ * and for hashes of scripts).
  */
 export interface AddressForm {
   readonly hrp: string;
@@ -14,10 +14,7 @@ const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const GENERATOR = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
 
-/**
- * Returns the address of an output script. Returns null for a script that has no address, such as a bare key or bare
- * multisig.
- */
+/** Returns the address of an output script. Returns null for a script that has no address, such as a bare key or bare multisig. */
 export function addressOf(script: Buffer, form: AddressForm): string | null {
   const hex = script.toString('hex', 0, 3);
   const { length } = script;

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/**
- * An input: the key of the spent output (see `outpointKey`), and its witness. The witness elements are views of the
- * block's bytes.
- */
+/** An input: the key of the spent output (see `outpointKey`), and its witness. The witness elements are views of the block's bytes. */
 interface Input {
   readonly outpoint: string;
   readonly witness: readonly Buffer[];
@@ -24,10 +21,7 @@ export interface Block {
   readonly transactions: readonly Transaction[];
 }
 
-/**
- * Returns the key of an output: the 32 bytes of the transaction id and 4 bytes of the index, one character for each
- * byte.
- */
+/** Returns the key of an output: the 32 bytes of the transaction id and 4 bytes of the index, one character for each byte. */
 export function outpointKey(id: string, vout: number): string {
   return id + String.fromCharCode(vout & 255, (vout >> 8) & 255, (vout >> 16) & 255, vout >>> 24);
 }

@@ -2,8 +2,8 @@ import type { Answers, Holder, Model, Supply, TransactionRows } from './model.ts
 import { compareRunes, type Rune } from './runes.ts';
 
 /**
- * Answers of a mirror whose rows differ from those of the chain: some are missing, wrong or invented. Sums what the rows
- * say. It knows no outputs.
+ * Answers of a mirror whose rows differ from those of the chain: some are missing, wrong or invented. Sums what the rows say. It knows no
+ * outputs.
  */
 export class CountedRows implements Answers {
   readonly #model: Model;

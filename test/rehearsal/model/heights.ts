@@ -1,13 +1,13 @@
 /**
- * Number of words of an entry: four words of the key, and one word that is the height plus two. A last word of 0 marks
- * a free entry, and 1 a removed entry.
+ * Number of words of an entry: four words of the key, and one word that is the height plus two. A last word of 0 marks a free entry, and 1
+ * a removed entry.
  */
 const WORDS = 5;
 
 /**
- * A map from outpoint keys to heights. An entry takes 20 bytes. In a `Map` with string keys it would take a hundred,
- * and a `Map` has at most 16 million entries. The stored part of the key is the index and 96 bits of the transaction
- * id, which suffice to distinguish the outputs of an invented chain.
+ * A map from outpoint keys to heights. An entry takes 20 bytes. In a `Map` with string keys it would take a hundred, and a `Map` has at
+ * most 16 million entries. The stored part of the key is the index and 96 bits of the transaction id, which suffice to distinguish the
+ * outputs of an invented chain.
  */
 export class Heights {
   #table = new Uint32Array(WORDS * 1024);

@@ -1,17 +1,16 @@
 /**
- * A model of a mirror's state, for the rehearsal. Its author knew only the rules, and had not read the program. The model
- * parses blocks, follows ord's rules, and keeps balances in maps. Amounts are bigints in a rune's smallest unit.
+ * A model of a mirror's state, for the rehearsal. Its author knew only the rules, and had not read the program. The model parses blocks,
+ * follows ord's rules, and keeps balances in maps. Amounts are bigints in a rune's smallest unit.
  *
  *     const model = new Model('regtest', { onRows: ({ height, txid, rows }) => ... });
  *     model.apply(bytes, height);          // blocks in order; the first may have any height
  *     model.rewind(height);                // undoes the blocks above this height, at most `undoBlocks` (200) of them
  *     model.tip                            // { height, hash, time } of the last block
  *
- * `onRows` is called once for each transaction that has rows, in order of the chain. Its argument is
- * `{ height, blockHash, timestamp, txIndex, txid, rows, folded }`. A row is
- * `{ eventIndex, operation, rune, address, receiver, amount, output }`: `rune` is `block:tx`, `output` is a vout, and a
- * missing value is null. `folded` is true if the rows are sums, because the transaction would have more than 10,000 rows.
- * Sums have no defined order.
+ * `onRows` is called once for each transaction that has rows, in order of the chain. Its argument is `{ height, blockHash, timestamp,
+ * txIndex, txid, rows, folded }`. A row is `{ eventIndex, operation, rune, address, receiver, amount, output }`: `rune` is `block:tx`,
+ * `output` is a vout, and a missing value is null. `folded` is true if the rows are sums, because the transaction would have more than
+ * 10,000 rows. Sums have no defined order.
  *
  * Expected answers, all as of `tip`:
  *
@@ -29,8 +28,8 @@
  *     model.addresses()                    // iterates over all addresses that have or had runes
  *     model.block(height)                  // { hash, time } of a block that was applied
  *
- * Other functions: `decimal(amount, divisibility)` writes an amount as the API does; `addressOf`, `parseBlock`,
- * `decipher`, `minimumName` and `commitmentOf` are in other files. A rune's `symbol` is null where the API shows `¤`.
+ * Other functions: `decimal(amount, divisibility)` writes an amount as the API does; `addressOf`, `parseBlock`, `decipher`, `minimumName`
+ * and `commitmentOf` are in other files. A rune's `symbol` is null where the API shows `¤`.
  */
 import { type AddressForm, addressOf } from './address.ts';
 import { hexOfId, outpointKey, outpointText, parseBlock, parseOutpoint, type Transaction } from './block.ts';
@@ -143,10 +142,7 @@ interface Account {
   readonly unspent: Set<Output>;
 }
 
-/**
- * Data that undoes a block. `holdings` and `counts` have the values before the block, or null for a holding that the
- * block created.
- */
+/** Data that undoes a block. `holdings` and `counts` have the values before the block, or null for a holding that the block created. */
 interface Undo {
   readonly steps: (() => void)[];
   readonly holdings: Map<Holding, bigint | null>;
@@ -195,10 +191,7 @@ export class Model {
     return block;
   }
 
-  /**
-   * Applies the next block, serialised as a node sends it. Throws a RangeError if the block does not follow the tip, or
-   * is cut.
-   */
+  /** Applies the next block, serialised as a node sends it. Throws a RangeError if the block does not follow the tip, or is cut. */
   apply(bytes: Uint8Array, height: number): void {
     const { hash, previous, time, transactions } = parseBlock(bytes);
     if (this.#blocks.length === 0) this.#firstHeight = height;
@@ -274,9 +267,7 @@ export class Model {
       .sort((a, b) => compareBig(b.amount, a.amount) || compareRunes(a.rune, b.rune));
   }
 
-  /**
-   * Returns an address's amount of a rune. 0n means that the address only had some before, null that it never had any.
-   */
+  /** Returns an address's amount of a rune. 0n means that the address only had some before, null that it never had any. */
   holding(rune: Rune, address: string): bigint | null {
     return this.#holders.get(rune)?.get(address)?.amount ?? null;
   }
@@ -407,9 +398,7 @@ export class Model {
     };
   }
 
-  /**
-   * Returns true if an input's tapscript pushes the name, and the input spends a P2TR output with enough confirmations.
-   */
+  /** Returns true if an input's tapscript pushes the name, and the input spends a P2TR output with enough confirmations. */
   #committed(name: bigint, { inputs }: Transaction, height: number): boolean {
     const commitment = commitmentOf(name);
     return inputs.some(({ outpoint, witness }) => {

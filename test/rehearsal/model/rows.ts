@@ -15,8 +15,7 @@ export interface Row {
 }
 
 /**
- * Some units of a rune that a transaction can distribute. They come from an input (whose address may be null), or from
- * a premine or a mint.
+ * Some units of a rune that a transaction can distribute. They come from an input (whose address may be null), or from a premine or a mint.
  */
 export interface Entry {
   readonly amount: bigint;
@@ -34,8 +33,8 @@ export interface Target {
 const MOST_ROWS = 10_000;
 
 /**
- * Collects the rows of one transaction. Each rune has a queue of entries, which are the amounts that the transaction
- * can distribute. A move takes units from the front of the queue.
+ * Collects the rows of one transaction. Each rune has a queue of entries, which are the amounts that the transaction can distribute. A move
+ * takes units from the front of the queue.
  */
 export class TransactionLedger {
   readonly #queues = new Map<Rune, { entries: Entry[]; next: number }>();
@@ -76,10 +75,7 @@ export class TransactionLedger {
     }
   }
 
-  /**
-   * Returns the rows in order. If rows are summed, the order is etching and mint, then the sums of receives, then the
-   * other sums.
-   */
+  /** Returns the rows in order. If rows are summed, the order is etching and mint, then the sums of receives, then the other sums. */
   finish(): Row[] {
     const { receives, others } = this.#sums ?? { receives: new Map<string, Row>(), others: new Map<string, Row>() };
     const rows = [...this.#rows, ...receives.values(), ...others.values()];
@@ -87,10 +83,7 @@ export class TransactionLedger {
     return rows;
   }
 
-  /**
-   * Yields entries from the front of a queue until they make up the amount. If the last entry is larger, its rest stays
-   * at the front.
-   */
+  /** Yields entries from the front of a queue until they make up the amount. If the last entry is larger, its rest stays at the front. */
   *#take(rune: Rune, amount: bigint): Generator<Entry> {
     const queue = this.#queues.get(rune);
     for (let left = amount; left > 0n; ) {

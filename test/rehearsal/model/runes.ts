@@ -13,10 +13,7 @@ export interface Counts {
   readonly unaddressed: bigint;
 }
 
-/**
- * A rune. `block` and `tx` make its id. `height` and `txIndex` are the position of its etching, which differs from the
- * id only for 1:0.
- */
+/** A rune. `block` and `tx` make its id. `height` and `txIndex` are the position of its etching, which differs from the id only for 1:0. */
 export interface Rune {
   readonly id: string;
   readonly block: number;

@@ -48,8 +48,8 @@ const U128 = 2n ** 128n - 1n;
 const OP_PUSHDATA4 = 78;
 
 /**
- * Yields the instructions of a script: pushed bytes, or the number of another opcode. Yields `null` and ends at a push
- * that exceeds the script.
+ * Yields the instructions of a script: pushed bytes, or the number of another opcode. Yields `null` and ends at a push that exceeds the
+ * script.
  */
 export function* instructions(script: Buffer, start = 0): Generator<Buffer | number | null, void> {
   for (let at = start; at < script.length; ) {
@@ -167,9 +167,7 @@ function readEdicts(integers: readonly bigint[], outputs: number, edicts: Edict[
   return null;
 }
 
-/**
- * The values of a message by tag. `take` leaves an invalid value here, so that its tag counts as unknown at the end.
- */
+/** The values of a message by tag. `take` leaves an invalid value here, so that its tag counts as unknown at the end. */
 class Fields {
   readonly #fields: Map<bigint, bigint[]>;
 

@@ -2,10 +2,7 @@ import { type Entry, type Row, type Target, TransactionLedger } from './rows.ts'
 import { compareRunes, mintAmount, type Rune } from './runes.ts';
 import type { Cenotaph, Runestone } from './runestone.ts';
 
-/**
- * The parts of a transaction that concern runes. `mints` and `etches` are the requests of its message that ord's rules
- * allow.
- */
+/** The parts of a transaction that concern runes. `mints` and `etches` are the requests of its message that ord's rules allow. */
 export interface Transfer {
   readonly message: Runestone | Cenotaph | null;
   /** Runes of the inputs, in order. Each has the address of the spent output. */

@@ -1,7 +1,7 @@
 /**
- * Pulls the rows of another mirror: reads its index, fetches the files that the folder lacks, checks each, and replaces
- * the index of the folder. The manifest has the hash of the mirror's index, and the index has the hash of each file. A
- * separate process checks the rows (readerProcesses.ts). After a kill, files that were fetched are not fetched again.
+ * Pulls the rows of another mirror: reads its index, fetches the files that the folder lacks, checks each, and replaces the index of the
+ * folder. The manifest has the hash of the mirror's index, and the index has the hash of each file. A separate process checks the rows
+ * (readerProcesses.ts). After a kill, files that were fetched are not fetched again.
  *
  * No text of an index becomes a path: paths are computed from checked heights and digests.
  */
@@ -51,8 +51,8 @@ class MovedError extends Error {}
 type Options = PullOptions & { readonly limits: RowsLimits };
 
 /**
- * Pulls once. Throws an InputError for a host without a mirror, a mirror without rows, an impossible index or another
- * settled block, and a BuildError if a file is wrong.
+ * Pulls once. Throws an InputError for a host without a mirror, a mirror without rows, an impossible index or another settled block, and a
+ * BuildError if a file is wrong.
  */
 export async function pullRows(options: Options, base: string, client: Client, tools: Tools): Promise<PullResult> {
   const reader = new RowsReader(options.limits, tools.store.processMemory);
@@ -265,8 +265,8 @@ async function readTheirs(base: string, client: Client, limits: RowsLimits): Pro
 }
 
 /**
- * Maximum number of heights above the last file of rows, and of all heights without a file. On no network were 100,000
- * blocks in a row without runes since its first rune, and the sample has a gap of 1.2 million heights.
+ * Maximum number of heights above the last file of rows, and of all heights without a file. On no network were 100,000 blocks in a row
+ * without runes since its first rune, and the sample has a gap of 1.2 million heights.
  */
 const [MOST_ABOVE, MOST_WITHOUT] = [100_000, 2_000_000];
 

@@ -1,9 +1,9 @@
 /**
- * Reads and checks a Parquet file of another mirror. Runs in a separate process (readerProcesses.ts). There, DuckDB can
- * open only the files of the request, and no network connections.
+ * Reads and checks a Parquet file of another mirror. Runs in a separate process (readerProcesses.ts). There, DuckDB can open only the files
+ * of the request, and no network connections.
  *
- * So a wrong file cannot crash the pull, keep it busy forever or fill its memory. The process is not a sandbox: code
- * that runs through a vulnerability of DuckDB has the rights of the process.
+ * So a wrong file cannot crash the pull, keep it busy forever or fill its memory. The process is not a sandbox: code that runs through a
+ * vulnerability of DuckDB has the rights of the process.
  */
 import { rmSync } from 'node:fs';
 import { z } from 'zod';
@@ -65,10 +65,10 @@ const PREMINES = columns('id VARCHAR, premine VARCHAR');
 const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_address: 200, name: 28, spaced_name: 112, symbol: 16 };
 
 /**
- * Checks the sizes in footer and page headers before DuckDB reads the file, so that unpacking cannot fill the memory.
- * Then checks all that a build checks, so that no build refuses the rows: columns, order, cells, and that blocks,
- * transactions and runes do not contradict themselves. Also checks that cells are short, that all rows are of the blocks
- * from `first` to `last`, and that rows of a node conserve runes.
+ * Checks the sizes in footer and page headers before DuckDB reads the file, so that unpacking cannot fill the memory. Then checks all that
+ * a build checks, so that no build refuses the rows: columns, order, cells, and that blocks, transactions and runes do not contradict
+ * themselves. Also checks that cells are short, that all rows are of the blocks from `first` to `last`, and that rows of a node conserve
+ * runes.
  */
 async function faultOf({ path, kind, rows, first, last, hasSpent, runes, limits }: RowsRequest, store: Store): Promise<string | undefined> {
   const [heights, isLedger] = [last - first + 1, kind === 'files'];

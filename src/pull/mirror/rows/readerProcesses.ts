@@ -1,6 +1,6 @@
 /**
- * Processes that read the Parquet files of other mirrors (readStrangersRows.ts). They get no environment variables, at
- * most `rowsReadMs` for a file, and a memory limit. Only their replies reach this process.
+ * Processes that read the Parquet files of other mirrors (readStrangersRows.ts). They get no environment variables, at most `rowsReadMs`
+ * for a file, and a memory limit. Only their replies reach this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,8 +15,8 @@ import { BadDataError } from '../mirrorSource.ts';
 import { type RowsRequest, rowsReply } from './readStrangersRows.ts';
 
 /**
- * Memory in bytes: of the pull's own process, while others read rows; and of each reader process, by which their number is
- * computed. A process takes up to 330 MB for a file of 1.6 million rows. DuckDB gets a limit from LEAST to MOST.
+ * Memory in bytes: of the pull's own process, while others read rows; and of each reader process, by which their number is computed. A
+ * process takes up to 330 MB for a file of 1.6 million rows. DuckDB gets a limit from LEAST to MOST.
  */
 const [PULL, EACH, LEAST, MOST] = [250e6, 350e6, 250e6, 500e6];
 
