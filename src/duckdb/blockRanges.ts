@@ -9,10 +9,7 @@ export interface BlockRange {
   readonly last: number;
 }
 
-/**
- * Returns ranges that have all blocks of a table, or those within a range, ascending. A range has about `listedAtOnce` records, or a single
- * larger block.
- */
+/** Divides the blocks of a table, or those within a range, into ascending ranges of about `listedAtOnce` records, or of a larger block. */
 export async function blockRanges(
   blocks: TableWith<'block_height' | 'records'>,
   { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,

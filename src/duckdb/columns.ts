@@ -8,13 +8,10 @@ import duckdb from '@duckdb/node-bindings';
  */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** Size in bytes at which a run (`Run` below) ends, so that runs stay far below 2^32 bytes. */
+/** Size in bytes at which a run of strings ends, so that runs stay far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
-/**
- * Returns the memory of a column. Throws when a cell is NULL. The bindings return copies of memory, which stay valid after the chunk is
- * freed; test/duckdb/columns.test.ts fails if a new version returns no copy.
- */
+/** Returns a copy of a column's memory, which stays valid after the chunk is freed (test/duckdb/columns.test.ts). Throws for a NULL. */
 function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, bytesPerRow: number): Uint8Array {
   const vector = duckdb.data_chunk_get_vector(chunk, column);
   // The bindings return null when the column has no NULL.
@@ -24,7 +21,6 @@ function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, bytesPerRo
   return duckdb.vector_get_data(vector, rowCount * bytesPerRow);
 }
 
-/** Rows of a query, in chunks. */
 export type Chunks = AsyncIterable<DuckDBDataChunk>;
 
 /** Reads a DOUBLE column. Throws when a cell is NULL. */
@@ -36,7 +32,7 @@ export function readDoubles(chunk: DuckDBDataChunk, column: number): Float64Arra
 /** Reads a TINYINT column. Throws when a cell is NULL. */
 export const readBytes = (chunk: DuckDBDataChunk, column: number): Uint8Array => dataOf(chunk, column, 1);
 
-/** Strings or blobs of a column, as one sequence of bytes in row order. */
+/** Strings of a column, joined in row order. */
 export interface Blobs {
   /** Row i has the bytes from offsets[i] (inclusive) to offsets[i + 1] (exclusive) of the joined strings. */
   readonly offsets: Float64Array;
@@ -44,16 +40,7 @@ export interface Blobs {
   copyTo(target: Uint8Array, at: number, from: number, to: number): void;
 }
 
-/** Strings of several rows that are consecutive in memory. `start` is the offset of the first of them. */
-interface Run {
-  readonly start: number;
-  readonly bytes: Uint8Array;
-}
-
-/**
- * Reads a BLOB column. Throws when a cell is NULL. Finds runs of strings that are consecutive in memory, because copying a few runs is
- * faster than copying each string.
- */
+/** Reads a BLOB column. Throws when a cell is NULL. */
 export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
   const { rowCount } = chunk;
   const entries = dataOf(chunk, column, ENTRY_BYTES);
@@ -64,7 +51,8 @@ export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
 
   const offsets = new Float64Array(rowCount + 1);
   for (let row = 0; row < rowCount; row += 1) offsets[row + 1] = (offsets[row] ?? 0) + lengthOf(row);
-  const runs: Run[] = [];
+  /** Strings that are consecutive in memory: copying a few runs is faster than copying each string. `start` is in the joined strings. */
+  const runs: { readonly start: number; readonly bytes: Uint8Array }[] = [];
   for (let row = 0; row < rowCount; ) {
     const [first, start] = [row, offsets[row] ?? 0];
     if (lengthOf(row) <= INLINE_BYTES) {

@@ -1,10 +1,7 @@
-/**
- * Recognises DuckDB's errors by their English messages, because the errors have no codes. A message begins with the kind of the error, such
- * as `IO Error: `. A new version of DuckDB may change messages, so only this module compares them.
- */
+/** Recognises DuckDB's errors by their messages, because they have no codes. Versions may change them: no other module compares them. */
 import { CliError, codeOf, hasTooManyFiles, messageOf } from '../errors.ts';
 
-/** Maximum number of characters of a message that are shown. Some messages quote a complete line of a file. */
+/** Maximum number of characters of a message that are shown: some quote a complete line of a file. */
 const MOST_SHOWN = 300;
 
 export const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
@@ -18,10 +15,7 @@ export const isOutOfMemory = (message: string): boolean => /^Out of Memory Error
 export const isDiskFailure = (error: unknown): boolean =>
   codeOf(error) === 'EIO' || /Input\/output error|fsync failed/i.test(messageOf(error));
 
-/**
- * True for an error about a full disk. DuckDB reserves nine tenths of the free space for spilled data. If this is used up, DuckDB reports
- * too little memory for data that it "failed to offload".
- */
+/** True if a disk is full. If spilled data fills nine tenths of its free space, DuckDB reports too little memory to "offload" data. */
 export const isDiskFull = (error: unknown): boolean =>
   codeOf(error) === 'ENOSPC' || (!isDiskFailure(error) && /No space left|ould not write|failed to offload/.test(messageOf(error)));
 
@@ -34,14 +28,11 @@ export const isUnwritable = (message: string): boolean =>
   !hasTooManyFiles(message) &&
   /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message);
 
-/**
- * True if DuckDB's message says that a database file is damaged. The message may come late, because DuckDB checks a part of the file only
- * when it reads this part.
- */
+/** True if a database file is damaged. The message may come late: DuckDB checks a part of the file only when it reads this part. */
 export const isDamage = (message: string): boolean =>
   /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/.test(message);
 
-/** True if DuckDB's message says that a file cannot be read or written. Such a message contains the file's path. */
+/** True if a file cannot be read or written. The message contains the file's path. */
 export const isFileError = (message: string): boolean => /^IO Error: /.test(message);
 
 /** True for DuckDB's errors about the content of an input file. Any other error may be a bug of this program. */
@@ -57,8 +48,7 @@ export function duckdbMessage(error: unknown): string {
   const line = printable(
     text
       .replace(/^[A-Za-z ]+Error: /, '')
-      // Removes the line of the file that the message quotes. If a closing quotation mark is missing in the file, this may be the rest of
-      // the file.
+      // The quoted line may be the rest of the file, if a closing quotation mark is missing.
       .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
       .replace(/ in file "[^"]*",?/g, '')
       .replace(/\s+/g, ' ')

@@ -1,7 +1,4 @@
-/**
- * A table to which a build adds rows part by part. It writes all parts but the first to compressed files: DuckDB would spill its own tables
- * without compression, to twice the disk space or more.
- */
+/** A table to which a build adds parts. All but the first go to compressed files: DuckDB would spill a table to twice the space or more. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRows } from './readFilesSql.ts';
@@ -20,7 +17,6 @@ export class GrowingTable<C extends ColumnTypes> extends Table<C> {
     this.#folder = join(store.scratch, `${this}`);
   }
 
-  /** Creates an empty table. */
   static async create<C extends ColumnTypes>(label: string, columns: C, store: Store): Promise<GrowingTable<C>> {
     const table = new GrowingTable(await store.table(label, columns), store);
     await store.run(`CREATE TEMP VIEW ${table} AS FROM ${table.first}`);
@@ -37,7 +33,6 @@ export class GrowingTable<C extends ColumnTypes> extends Table<C> {
     this.#isEmpty = false;
   }
 
-  /** Removes the table and its files. */
   async drop(): Promise<void> {
     await this.store.run(`DROP VIEW ${this}; DROP TABLE ${this.first}`);
     rmSync(this.#folder, { recursive: true, force: true });

@@ -8,27 +8,24 @@ import { literal, type Store } from './store.ts';
 export interface DatabaseFile {
   readonly path: string;
   readonly name: string;
-  /** Folder as named in messages, such as `the cache folder .cache`. */
+  /** The folder in messages, such as `the cache folder .cache`. */
   readonly what: string;
-  /** Word for the other process that may be using the folder, for messages. Default: `build`. */
+  /** Word in messages for another process that is using the folder. Default: `build`. */
   readonly worker?: string;
 }
 
-/** Size of changes at which DuckDB makes a checkpoint by itself. No build reaches this size. */
-const NEVER = '1000TB';
-
 /**
- * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only the statement
- * CHECKPOINT changes the content of the file: DuckDB makes no checkpoints by itself, not even when the store is closed. DuckDB writes no
- * write-ahead log, because it would first make each log entry in memory, which took 250 MB for long texts. Throws a LockedError when
- * another process has the lock, and another BuildError when the file cannot be written.
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Only CHECKPOINT changes the
+ * file: no build reaches the threshold of automatic checkpoints. DuckDB writes no write-ahead log, because it would make each entry in
+ * memory first: 250 MB for long texts. Rejects with a LockedError when another process has the lock, and with another BuildError when the
+ * file cannot be written.
  */
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
   const { path, name, what, worker = 'build' } = file;
   try {
     // Passes an absolute path, because DuckDB expands `~/x`, and takes `x:y` for a database of type `x`.
     await store.run(
-      `SET checkpoint_threshold = '${NEVER}'; PRAGMA disable_checkpoint_on_shutdown;
+      `SET checkpoint_threshold = '1000TB'; PRAGMA disable_checkpoint_on_shutdown;
        ATTACH ${literal(resolve(path))} AS ${name} (RECOVERY_MODE NO_WAL_WRITES)`,
     );
   } catch (error) {

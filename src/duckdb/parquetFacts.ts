@@ -1,7 +1,6 @@
 /**
- * Reads the footer and the page headers of a Parquet file, before DuckDB reads them. DuckDB believes the lengths there: a footer of 26
- * bytes can announce a list of a billion entries, and DuckDB allocates them first. So this module checks every length that DuckDB would
- * allocate outside of its memory limit.
+ * Checks every length in the footer and the page headers of a Parquet file that DuckDB would believe, and allocate outside of its memory
+ * limit: a footer of 26 bytes can announce a list of a billion entries.
  *
  * Footer and page headers are structs of Thrift's compact protocol. A struct is a sequence of fields and ends with a zero byte. A field
  * begins with its type and the difference to the id of the field before.
@@ -18,8 +17,8 @@ export interface ParquetFacts {
   /** Size of all pages after unpacking, in bytes. */
   readonly unpacked: number;
   /**
-   * True if all pages are as this program writes them. In other encodings, the compressed data has lengths that are not checked here. And
-   * in other files, a dictionary may have more values than its row group has rows.
+   * True if all pages are as this program writes them. Data in other encodings has lengths that are not checked here, and other
+   * dictionaries may have more values than their row group has rows.
    */
   readonly isPlain: boolean;
 }
@@ -39,10 +38,7 @@ interface Kept {
   readonly of?: Shape;
 }
 
-/**
- * The fields of a struct that are read, by their ids: all lists that DuckDB keeps, and what is needed here. DuckDB skips other lists,
- * without allocating them.
- */
+/** The fields of a struct that are read, by their ids: lists that DuckDB keeps instead of skipping them, and what is needed here. */
 type Shape = Readonly<Record<number, Kept>>;
 
 const integer: Kept = {};
@@ -89,13 +85,13 @@ const structsIn = (struct: Struct, id: number): readonly Struct[] => {
 /** Reads a part of the file; fewer bytes at its end. */
 type ReadPart = (offset: number, length: number) => Uint8Array;
 
-/** Number of bytes to read at once. Most page headers are shorter, but some have two long values. */
+/** Number of bytes to read at once. Most page headers are shorter. */
 const PART_BYTES = 4096;
 
 class Reader {
   /** Memory that DuckDB needs for the entries of lists, in bytes. */
   #memory = 0;
-  /** The part of the file that was read last, and its offset. */
+  /** The last part that was read, and its offset. */
   #part: Uint8Array = new Uint8Array();
   #offset = 0;
 
@@ -219,14 +215,9 @@ export function parquetFacts(path: string): ParquetFacts {
       throw new ParquetError(`its footer cannot have ${length} bytes: the file has ${size}, and a footer at most ${FOOTER_BYTES}`);
     const footer = new Reader(read, size - END_BYTES - length, size - END_BYTES).struct(FOOTER);
     checkNesting(structsIn(footer, 2));
-    let [unpacked, isPlain] = [0, true];
-    for (const group of structsIn(footer, 4))
-      for (const chunk of structsIn(group, 1)) {
-        const pages = readPages(chunk, rowsOf(group), size, read);
-        unpacked += pages.unpacked;
-        isPlain &&= pages.isPlain;
-      }
-    return { rows: rowsOf(footer), unpacked, isPlain };
+    const facts = { rows: rowsOf(footer), unpacked: 0, isPlain: true };
+    for (const group of structsIn(footer, 4)) for (const chunk of structsIn(group, 1)) addPages(facts, chunk, rowsOf(group), size, read);
+    return facts;
   } finally {
     closeSync(file);
   }
@@ -251,11 +242,10 @@ const [DATA, DICTIONARY, DATA_V2] = [0, 2, 3];
 /** The encodings PLAIN, PLAIN_DICTIONARY, RLE and RLE_DICTIONARY. */
 const PLAIN = [0, 2, 3, 8];
 
-/** Reads the page headers that DuckDB reads for a column of a row group. */
-function readPages(chunk: Struct, rows: number, size: number, read: ReadPart): Pick<ParquetFacts, 'unpacked' | 'isPlain'> {
+/** Reads the page headers that DuckDB reads for a column of a row group, and adds what they say to `facts`. */
+function addPages(facts: { unpacked: number; isPlain: boolean }, chunk: Struct, rows: number, size: number, read: ReadPart): void {
   const [column = {}] = structsIn(chunk, 3);
   const dictionary = numberIn(column, 11);
-  let [unpacked, isPlain] = [0, true];
   let left = Math.max(numberIn(column, 5), rows);
   for (let at = dictionary >= MAGIC.length ? dictionary : numberIn(column, 9); left > 0; ) {
     if (!(at >= 0 && at < size)) throw new ParquetError('it has pages outside of the file');
@@ -263,16 +253,15 @@ function readPages(chunk: Struct, rows: number, size: number, read: ReadPart): P
     const header = reader.struct(PAGE);
     const [type, after, before] = [1, 2, 3].map((id) => numberIn(header, id, -1)) as [number, number, number];
     const place = type === DATA ? 5 : type === DICTIONARY ? 7 : type === DATA_V2 ? 8 : 0;
-    const [facts = {}] = structsIn(header, place);
-    const [count, encoding] = [numberIn(facts, 1, -1), numberIn(facts, type === DATA_V2 ? 4 : 2, -1)];
+    const [page = {}] = structsIn(header, place);
+    const [count, encoding] = [numberIn(page, 1, -1), numberIn(page, type === DATA_V2 ? 4 : 2, -1)];
     at = reader.at + before;
     if (before < 0 || after < 0 || count < 0 || at > size) throw new ParquetError('it has a page with impossible sizes');
     if (type !== DICTIONARY) left -= count;
     // DuckDB allocates 16 bytes for each value.
     else if (count > after) throw new ParquetError(`it has a dictionary with ${count} values in ${after} bytes`);
-    else isPlain &&= count <= rows;
-    isPlain &&= PLAIN.includes(encoding);
-    unpacked += after;
+    else facts.isPlain &&= count <= rows;
+    facts.isPlain &&= PLAIN.includes(encoding);
+    facts.unpacked += after;
   }
-  return { unpacked, isPlain };
 }

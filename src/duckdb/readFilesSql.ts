@@ -4,22 +4,19 @@ import { join, resolve } from 'node:path';
 import type { LineFile } from '../disk/lineFile.ts';
 import { literal } from './store.ts';
 
-/** Returns a path as an SQL literal. Makes it absolute, because DuckDB expands `~`, and escapes wildcard characters. */
+/** Makes a path absolute, because DuckDB expands `~`, and escapes wildcards. */
 const pathLiteral = (path: string): string => literal(resolve(path).replace(/[*?[]/g, '[$&]'));
 
 const listOf = (paths: readonly string[]): string => `[${paths.map(pathLiteral).join(', ')}]`;
 
 /**
- * Returns the SQL call of a table function that reads the rows of files. `options` are options of DuckDB, such as `file_row_number = true`.
- * `hive_partitioning` is off, because otherwise a folder named `address=x` would replace the column `address` of its files.
+ * Returns the call of a table function that reads the rows of files. `options` are DuckDB's, such as `file_row_number = true`. With
+ * `hive_partitioning`, a folder named `address=x` would replace the column `address` of its files.
  */
 export const readFiles = (format: 'parquet' | 'csv' | 'json', paths: readonly string[], options: readonly string[] = []): string =>
   `read_${format}(${[listOf(paths), 'hive_partitioning = false', ...options].join(', ')})`;
 
-/**
- * Maximum size of a CSV row in bytes. The longest possible row lists all rune inputs of a transaction. A block has room for 24,400 inputs
- * of up to 140 characters each, which are 3.4 MB.
- */
+/** Maximum size of a CSV row in bytes. A row may have all inputs of a block: 24,400 of up to 140 characters each, which are 3.4 MB. */
 const LONGEST_ROW = 8 * 1024 * 1024;
 
 /** Bytes per read of a CSV file. DuckDB's default, 16 times the longest row, would need more memory. */
@@ -29,10 +26,8 @@ const CSV_BUFFER = 4 * LONGEST_ROW;
 export type LineEnd = '\\n' | '\\r\\n' | '\\r';
 
 /**
- * Returns the SQL call of a table function that reads CSV files as PostgreSQL writes them: an unquoted empty field is NULL, and "" is an
- * empty string. All columns are text. `options` are options of DuckDB.
- *
- * Without `new_line`, DuckDB would guess the line end: a line break in a text of the first row could end a line.
+ * Returns the call of a table function that reads CSV files as PostgreSQL writes them: an unquoted empty field is NULL, and "" is an empty
+ * string. All columns are text. Without `new_line`, DuckDB would guess: a line break in a text of the first row could end a line.
  */
 export const readCsv = (paths: readonly string[], columns: readonly string[], lineEnd: LineEnd, options: readonly string[]): string =>
   readFiles('csv', paths, [
@@ -46,27 +41,25 @@ export const readCsv = (paths: readonly string[], columns: readonly string[], li
 const LEAST_OBJECT = 64 * 1024;
 
 /**
- * Returns the SQL call of a table function that reads a file with one JSON object per line. `columns` has names and types in DuckDB's
- * notation. Each thread of DuckDB allocates twice `maximum_object_size`, so this option is no larger than the longest line needs.
+ * Returns the call of a table function that reads a file with one JSON object per line. `columns` has names and types in DuckDB's notation.
+ * Each thread of DuckDB allocates twice `maximum_object_size`, so this option is no larger than the longest line needs.
  */
 export const readLines = ({ file, longest }: Pick<LineFile, 'file' | 'longest'>, columns: string): string =>
   readFiles(
     'json',
     [file],
-    [`format = 'newline_delimited'`, `maximum_object_size = ${Math.max(longest, LEAST_OBJECT)}`, `columns = {${columns}}`],
+    [`format = 'newline_delimited', maximum_object_size = ${Math.max(longest, LEAST_OBJECT)}, columns = {${columns}}`],
   );
 
-/** Returns the SQL call of a table function that reads the schemas of Parquet files: a row per column, or part of a column. */
+/** Returns the call of a table function that reads the schemas of Parquet files: a row per column, or part of a column. */
 export const readParquetSchemas = (paths: readonly string[]): string => `parquet_schema(${listOf(paths)})`;
 
 /**
- * Returns the SQL call of a table function that reads the rows in the files of a folder (`writeRows` in store.ts). It names all files: for
- * a pattern, DuckDB takes the rows of the first file as an estimate of all, and would build the hash table of a join from the larger side.
+ * Returns the call of a table function that reads all files of a folder (`writeRows` in store.ts). It names the files: for a pattern,
+ * DuckDB takes the rows of the first as an estimate of all, and would build the hash table of a join from the larger side.
  */
 export const readRows = (folder: string): string => {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.parquet'));
-  return readFiles(
-    'parquet',
-    names.sort().map((name) => join(folder, name)),
-  );
+  const paths = names.sort().map((name) => join(folder, name));
+  return readFiles('parquet', paths);
 };

@@ -1,7 +1,4 @@
-/**
- * Sorts, groups or joins any number of rows with bounded memory: writes them to files by ranges of keys, and takes one file after the
- * other.
- */
+/** Sorts, groups or joins any number of rows in bounded memory: writes them to files by ranges of keys, and takes file after file. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DuckDBDataChunk } from '@duckdb/node-api';
@@ -34,10 +31,10 @@ export interface UnsortedRows extends KeyedRows {
   readonly select?: string;
 }
 
-/** Default of `rowBytes`, for rows with up to 200 characters of text. A sort needs several times their length. */
+/** Default of `rowBytes`, for rows with up to 200 characters of text. */
 const ROW_BYTES = 1024;
 
-/** Number of sampled keys per part. The keys that divide the rows into parts are chosen from the samples. */
+/** Number of sampled keys per part. */
 const SAMPLES_PER_PART = 100;
 
 /** Yields the sorted rows in chunks. No other query may run before the last chunk is read. */
@@ -51,8 +48,8 @@ export async function* sortedRows(
 }
 
 /**
- * Divides rows by ranges of their keys. Yields SQL that selects the rows of a part, by ascending keys. A part has so few rows that they can
- * be sorted, grouped or joined at once, unless more rows have the same key.
+ * Divides rows by ranges of their keys. Yields SQL of the rows of a part, by ascending keys. A part has so few rows that they can be
+ * sorted, grouped or joined at once, unless more rows have the same key.
  */
 export async function* rowParts(
   form: KeyedRows,
@@ -65,8 +62,7 @@ export async function* rowParts(
   if (bound <= atOnce && bound <= limits.keptRecords) return yield all;
   const sql = most ?? `(SELECT count(*) FROM (${all}))`;
   const count = typeof sql === 'number' ? sql : await store.number(`SELECT (${sql})::BIGINT AS number`);
-  // In a build with little input, DuckDB keeps freed memory (FREED in store.ts), which its memory limit does not count. Such a build may
-  // still sort many rows, when it merges long lists. So DuckDB must return freed memory from now on.
+  // A build with little input keeps freed memory (FREED in store.ts). It may still sort many rows, when it merges long lists.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
   if (count <= atOnce) return yield all;
   countCrossing('sortedAtOnce');
@@ -78,10 +74,7 @@ export async function* rowParts(
   }
 }
 
-/**
- * Writes `count` rows to a folder for each range of keys in `folder`. A part has about `atOnce` rows. Divides a range again that has far
- * more.
- */
+/** Writes `count` rows to a folder per range of keys. A part has about `atOnce` rows: a range that has far more is divided again. */
 async function* dividedRows(form: KeyedRows, count: number, atOnce: number, folder: string, store: Store): AsyncGenerator<string> {
   const { key, keys = unionOf(form.rows), rowBytes = ROW_BYTES, hashEnd } = form;
   const parts = Math.min(Math.ceil(count / atOnce), MOST_PARTS);
@@ -100,7 +93,7 @@ async function* dividedRows(form: KeyedRows, count: number, atOnce: number, fold
   }
 }
 
-/** Largest accepted number of rows of a part, as a multiple of what it should have. Parts that are divided by samples vary. */
+/** Largest accepted number of rows of a part, as a multiple of what it should have: samples are not exact. */
 const MOST_EXCESS = 1.5;
 
 const unionOf = (rows: KeyedRows['rows']): string =>
@@ -117,9 +110,7 @@ function partOf(key: string, ends: readonly string[], first = 0): string {
   return `CASE WHEN ${key} < ${literal(ends[middle] ?? '')} THEN ${below} ELSE ${above} END`;
 }
 
-/**
- * Returns keys that divide rows into parts of about equal size. The sizes need not be equal, because any keys give the same sorted rows.
- */
+/** Returns keys that divide rows into parts of about equal size. Any keys give the same sorted rows. */
 async function sampledEnds(rows: string, parts: number, key: string, store: Store): Promise<string[]> {
   const samples = await store.rows(
     `SELECT s.key::VARCHAR AS key FROM (SELECT ${key} AS key FROM (${rows}) USING SAMPLE reservoir(${parts * SAMPLES_PER_PART} ROWS) REPEATABLE (1)) AS s ORDER BY s.key`,
@@ -129,6 +120,5 @@ async function sampledEnds(rows: string, parts: number, key: string, store: Stor
   return [...new Set(ends.filter((end) => end !== undefined))].filter((end) => end !== samples[0]?.key);
 }
 
-/** Returns keys that divide hashes below `hashEnd` into parts of about equal size. */
 const evenEnds = (parts: number, hashEnd: number): string[] =>
   Array.from({ length: parts - 1 }, (_, i) => String(Math.ceil(((i + 1) * hashEnd) / parts)));

@@ -1,7 +1,4 @@
-/**
- * Runs queries in DuckDB. No module outside this folder imports DuckDB. Tables are in memory, and spill to the scratch folder above the
- * memory limit.
- */
+/** Runs queries in DuckDB. Tables are in memory, and spill to the scratch folder above the memory limit. */
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BIGINT, DOUBLE, type DuckDBConnection, DuckDBDataChunk, DuckDBInstance, INTEGER, VARCHAR, version } from '@duckdb/node-api';
@@ -16,11 +13,9 @@ import { type ColumnTypes, definitionOf, Table } from './table.ts';
 export const DUCKDB_VERSION = version();
 
 const asStored = new TextDecoder('utf-8', { ignoreBOM: true });
-// DuckDB's client decodes every text with this decoder, which drops U+FEFF at the start of a text. A text of a row is no file, so U+FEFF
-// belongs to it, such as to the symbol of a rune.
+// DuckDB's client decodes with this decoder, which drops U+FEFF at the start of a text. It may be the symbol of a rune.
 textDecoder.decode = (bytes: Uint8Array) => asStored.decode(bytes);
 
-/** Types of columns of appended rows, and what makes a cell of each. */
 const APPENDED = {
   VARCHAR: { type: VARCHAR, cellOf: String },
   BIGINT: { type: BIGINT, cellOf: BigInt },
@@ -39,20 +34,17 @@ export interface StoreOptions {
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
-  /** Absolute paths of files. The store may open only these and the scratch folder. Default: it may open all files. */
+  /** Absolute paths. The store may open only these files and the scratch folder. Default: all files. */
   readonly only?: readonly string[];
 }
 
-/** A cell of a row. BIGINT cells have the type bigint. */
 type Cell = string | number | bigint | boolean | null;
 type Row = Readonly<Record<string, Cell>>;
 
-/** Converts a cell other than NULL. Returns undefined for a cell of the wrong type. */
-type Reader<T> = (cell: Exclude<Cell, null>) => T | undefined;
-/** A column that the result of a query must have. */
+/** A column that the result of a query must have. `read` returns undefined for a cell of the wrong type. */
 interface Column<T> {
   readonly type: string;
-  readonly read: Reader<T>;
+  readonly read: (cell: Exclude<Cell, null>) => T | undefined;
   /** The value that NULL becomes. Without `ofNull`, NULL is an error. */
   readonly ofNull?: { readonly value: T };
 }
@@ -77,11 +69,9 @@ export const flag: Column<boolean> = { type: 'boolean', read: (cell) => (typeof 
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
 /**
- * Amounts of freed memory that DuckDB may keep, instead of returning it to the system. DuckDB's memory limit does not count this memory.
- *
- * `small` applies until `returnFreed` is called: for small work, returning memory would take a fourth of the CPU time. `large` applies
- * after the call, because large work may keep only little memory. `shared` applies to processes that share a memory limit. Returning every
- * megabyte would take large work up to a tenth of its CPU time, and such processes a sixth.
+ * Amounts of freed memory that DuckDB may keep instead of returning it to the system. Its memory limit does not count this memory. `small`
+ * applies until `returnFreed` is called: for small work, returning memory would take a fourth of the CPU time. `large` applies afterwards,
+ * and `shared` to processes that share a memory limit: returning every megabyte would take a tenth or a sixth of their CPU time.
  */
 const FREED = { small: '128MB', large: '16MB', shared: '32MB' };
 
@@ -125,10 +115,9 @@ export class Store {
         'Use another limit, such as 1GB.',
       ]);
     });
-    let connection: DuckDBConnection | undefined;
+    const connection = await instance.connect();
+    const store = new Store(instance, connection, memory, bytesOf(options.memoryLimit) ?? 0, resolve(options.scratch));
     try {
-      connection = await instance.connect();
-      const store = new Store(instance, connection, memory, bytesOf(options.memoryLimit) ?? 0, resolve(options.scratch));
       await store.run('SET enable_progress_bar_print = false');
       if (options.only !== undefined) {
         const [paths, folder] = [options.only.map(literal).join(', '), literal(`${resolve(options.scratch)}/`)];
@@ -138,15 +127,13 @@ export class Store {
       }
       return store;
     } catch (error) {
-      connection?.closeSync();
-      instance.closeSync();
+      store.close();
       throw error;
     }
   }
 
-  /** Returns freed memory to the system from now on, so that the process stays within its memory limit. */
+  /** Makes the C library return freed memory to the system from now on, so that the process stays within its memory limit. */
   returnFreed(): Promise<void> {
-    // The C library keeps freed memory. Whenever this many bytes were freed, DuckDB makes the library return them.
     return this.run(`SET allocator_flush_threshold = '${FREED.large}'; SET allocator_bulk_deallocation_flush_threshold = '${FREED.large}'`);
   }
 
@@ -154,14 +141,14 @@ export class Store {
     await this.connection.run(sql).catch(explained(sql));
   }
 
-  /** Runs statements, and returns the number of rows that the last one inserts into a table, or with which it creates one. */
+  /** Runs statements. Returns the number of rows that the last one inserts into a table, or with which it creates one. */
   async count(sql: string): Promise<number> {
     return (await this.row(sql, { Count: int })).Count;
   }
 
   /**
-   * Runs a step in whose statements DuckDB keeps the right side of each join in memory and reads the left side once. Otherwise it chooses
-   * the sides by estimates, which are far too low for rows of input files.
+   * Runs a step in which DuckDB keeps the right side of each join in memory and reads the left side once. Otherwise it chooses the sides by
+   * estimates, which are far too low for rows of input files.
    */
   async joinAsWritten<Result>(step: () => Promise<Result>): Promise<Result> {
     await this.run(`SET disabled_optimizers = '${DISABLED},join_order,build_side_probe_side'`);
@@ -172,9 +159,8 @@ export class Store {
     }
   }
 
-  /** Turns the measurement of `share` on or off. Measuring takes up to 8 % of the CPU time of queries. */
+  /** Turns the measurement of `share` on or off: the progress bar, which `open` hides. It takes up to 8 % of the CPU time of queries. */
   measureShare(isOn: boolean): Promise<void> {
-    // DuckDB measures progress only if its progress bar is on. `open` ensures that the bar is not printed.
     return this.run(`SET enable_progress_bar = ${isOn}`);
   }
 
@@ -183,13 +169,9 @@ export class Store {
     return Math.min(Math.max(this.connection.progress.percentage, 0), 100) / 100;
   }
 
-  /**
-   * Returns all rows of a query with a small result, converted by `columns`. Rejects when the result lacks a column, or when a cell is NULL
-   * or of another type.
-   */
+  /** Returns all rows of a small result. Rejects when the result lacks a column, or when a cell is NULL or of another type. */
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
-    // Reads the complete result instead of a stream. Callers run queries concurrently, and a second query on the same connection would end
-    // the stream of the first.
+    // No stream: callers run queries concurrently, and a second query on the connection would end the stream of the first.
     const reader = await this.connection.runAndReadAll(sql).catch(explained(sql));
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
@@ -208,18 +190,14 @@ export class Store {
   }
 
   /**
-   * Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. The chunks have one column
-   * more than the query.
-   *
-   * If the query fails after the first chunk, DuckDB's client ends the stream without an error. So the query gets one more row, in a chunk
-   * of its own, which only a complete stream has.
+   * Yields chunks of at most 2,048 rows, while DuckDB computes the next one. If a query fails after the first chunk, DuckDB's client ends
+   * the stream without an error. So the query gets one more column, and a last row in a chunk of its own, which only complete streams have.
    */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
     const result = await this.connection.stream(`FROM (${sql}) UNION ALL BY NAME SELECT true AS "end of rows"`).catch(explained(sql));
     const fetch = () => {
       const chunk = result.fetchChunk();
-      // The loop below throws the error of a failed chunk. Until then, this handler keeps Node from ending the process because of an
-      // unhandled rejection.
+      // The loop below throws the error. Until then, this handler keeps Node from ending because of an unhandled rejection.
       chunk.catch(() => undefined);
       return chunk;
     };
@@ -233,12 +211,12 @@ export class Store {
         yield chunk;
       }
     } finally {
-      // Waits for the query, because the store must not be closed while DuckDB runs it.
+      // The store must not be closed while DuckDB runs the query.
       await next.catch(() => undefined);
     }
   }
 
-  /** Runs a query again whose stream ended early, because the stream does not tell the error. Always rejects. */
+  /** Runs a query again whose stream ended early, without its error. Always rejects. */
   async #failAgain(sql: string): Promise<never> {
     await this.run(`EXPLAIN ANALYZE ${sql}`);
     throw new BuildError('a query of DuckDB ended early, and did not fail again', ['Build again.']);
@@ -264,10 +242,9 @@ export class Store {
   }
 
   /**
-   * Writes the rows of a query to Parquet files in a folder, in any order. With `parts`, each value of the column `by` gets a folder of its
-   * own, such as `part=3`, whose files lack the column; there are at most MOST_PARTS values. Several queries may write to the same folder.
-   * Returns the file or, with `parts`, the folder. Throws if Parquet has no exact type for a column. To find the types of a wide query
-   * takes 50 ms, unless they are given in `columns`.
+   * Writes the rows of a query to Parquet files in a folder, in any order. With `parts`, each value of the column `by`, at most MOST_PARTS,
+   * gets a folder, such as `part=3`, whose files lack the column. Several queries may write to one folder. Returns the file or, with
+   * `parts`, the folder. Throws if Parquet has no exact type for a column. `columns` saves 50 ms to find the types of a wide query.
    */
   async writeRows(
     rows: string,
@@ -284,8 +261,8 @@ export class Store {
     mkdirSync(folder, { recursive: true });
     // Each thread keeps this number of rows in memory, for all parts.
     const kept = Math.ceil(this.memory / 8 / (parts?.rowBytes ?? WIDE_ROW));
-    // And each file that is open has a row group in memory, when it is written and when it is read. With DuckDB's 122,880 rows, all files
-    // together would take more memory the more rows there are. Small groups take longer to read.
+    // Each open file has a row group in memory, also when it is read. With DuckDB's 122,880 rows, all files together would take more memory
+    // the more rows there are. Small groups take longer to read.
     const group = VECTOR * Math.max(1, Math.floor(kept / (parts === undefined ? MOST_OPEN : MOST_PARTS) / VECTOR));
     const form = `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE ${group}`;
     await this.run(`SET partitioned_write_flush_threshold = ${kept}`);
@@ -294,7 +271,7 @@ export class Store {
       parts === undefined
         ? [`${folder}/${name}.parquet`, '']
         : [folder, `, PARTITION_BY (${parts.by}), APPEND, FILENAME_PATTERN '${name}-{uuid}'`];
-    // To keep the order of the rows, DuckDB would buffer them until its memory is used up.
+    // To keep their order, DuckDB would buffer the rows until its memory is used up.
     await this.run('SET preserve_insertion_order = false');
     try {
       await this.run(`COPY (${rows}) TO ${literal(to)} (${form}${by})`);
@@ -304,7 +281,6 @@ export class Store {
     return to;
   }
 
-  /** Creates a table with these rows. */
   async append<C extends Readonly<Record<string, keyof typeof APPENDED>>>(
     label: string,
     columns: C,
@@ -357,8 +333,8 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
 }
 
 /**
- * Returns DuckDB's share of the memory, in bytes. The rest is for Node.js, its threads, the batches that are passed to threads, and
- * allocations that DuckDB does not count. These allocations grow with DuckDB's limit.
+ * Returns DuckDB's share of the memory, in bytes. The rest is for Node.js, its threads and their batches, and for what DuckDB does not
+ * count, which grows with its limit.
  */
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;
@@ -382,16 +358,13 @@ const MOST_OPEN = 8;
 /** DuckDB's row groups have multiples of this number of rows. */
 const VECTOR = 2048;
 
-/** Bytes of memory that a row takes if nothing is known about it. */
+/** Bytes of memory that a row takes by default. */
 const WIDE_ROW = 128;
 
-/** Number of characters of a statement that needs too much memory to show, so that a report of the failure tells the step. */
+/** Characters of a statement that needs too much memory, from which a report tells the step. */
 const STATEMENT_LENGTH = 200;
 
-/**
- * Returns a function that throws a BuildError when a disk fails, or when memory, disk space or file handles are used up. It rethrows any
- * other error.
- */
+/** Throws a BuildError when a disk fails, or when memory, disk space or file handles are used up. Rethrows any other error. */
 const explained =
   (sql: string) =>
   (error: unknown): never => {
@@ -416,9 +389,6 @@ export function literal(text: string): string {
 
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/**
- * Returns SQL that joins values, which may be NULL, into one text. Writes the length before each value, so that different values always
- * give different texts. A separator between values would not ensure this, because a value may contain it.
- */
+/** Returns SQL that joins values, which may be NULL, into one text. As lengths precede them, different values give different texts. */
 export const joinedText = (values: readonly string[]): string =>
   `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;

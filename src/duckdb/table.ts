@@ -1,6 +1,6 @@
 /**
- * Tables and views of the store, as typed objects. Code that creates a table passes the object to code that reads the table. SQL templates
- * insert the object: `SELECT * FROM ${kept}`. So the types of a function's parameters show which tables it needs.
+ * Tables and views of the store, as typed objects: code that creates a table passes it on, and SQL templates insert it: `FROM ${kept}`. So
+ * the types of a function's parameters show which tables it needs.
  */
 import type { Field } from '../contract/fields.ts';
 
@@ -22,7 +22,7 @@ export class Table<Names extends ColumnTypes = ColumnTypes> {
 
 export type TableWith<Names extends string> = Table<Readonly<Record<Names, ColumnType>>>;
 
-/** Result type of `columns(sql)`. `Sql` is a string literal type: a list of columns as in CREATE TABLE. */
+/** Result type of `columns(sql)`. */
 export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Others}`
   ? Columns<One> & Columns<Others>
   : Sql extends `${infer Name} ${infer Type extends ColumnType}`
