@@ -1,14 +1,8 @@
-/**
- * Returns SQL for one cell: a check that the cell follows its field's rule (contract/fields.ts), and the cell's canonical value. NULL means
- * no value.
- */
+/** Returns SQL for one cell: a check of its field's rule (contract/fields.ts), and its canonical value. NULL means no value. */
 import { type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, literal } from '../duckdb/store.ts';
 
-/**
- * Format of a cell. `json` is JSON text such as `"mint"` with its quotes. `text` is plain text from CSV or Parquet. `canonical` is plain
- * text that must already be canonical. `integer` is a native integer.
- */
+/** Format of a cell: JSON text such as `"mint"` with its quotes, plain text, text that must already be canonical, or a native integer. */
 export type Shape = 'json' | 'text' | 'canonical' | 'integer';
 
 export interface RawColumn {
@@ -16,10 +10,10 @@ export interface RawColumn {
   readonly shape: Shape;
 }
 
-/** Integer types of DuckDB whose cells are checked as numbers. Cells of all other types are checked as text. */
+/** Types of DuckDB whose cells are checked as numbers. All others are checked as text. */
 const INTEGER_TYPES = /^U?(TINYINT|SMALLINT|INTEGER|BIGINT)$/;
 
-/** Types of DuckDB, beside INTEGER_TYPES, from whose text the values of a field are read, and the words of messages for them. */
+/** Types of DuckDB from which the values of a field are read, and the words of messages for them. */
 const TYPES: Readonly<Record<'flag' | 'number' | 'text', { readonly pattern: RegExp; readonly words: string }>> = {
   flag: { pattern: /^(?:VARCHAR|BOOLEAN)$/, words: 'BOOLEAN or text (VARCHAR)' },
   number: { pattern: /^(?:VARCHAR$|U?(?:TINYINT|SMALLINT|INTEGER|BIGINT)$|DECIMAL)/, words: 'an integer, DECIMAL or text (VARCHAR)' },
@@ -31,14 +25,14 @@ export const typesOf = ({ kind }: Field): (typeof TYPES)['text'] =>
 
 export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');
 
-/** Patterns of canonical values. Other kinds of fields need none, because their rules allow only canonical values. */
+/** Patterns of canonical values. The rules of other kinds of fields allow only canonical values. */
 const CANONICAL: Readonly<Partial<Record<FieldKind, string>>> = {
   hash: '[0-9a-f]{64}',
   hashOrNone: '(?:[0-9a-f]{64})?',
   output: '[0-9a-f]+',
 };
 
-/** Returns the SQL expression of the cell's plain text. JSON strings lose their quotes. */
+/** Returns the SQL of the cell's plain text. JSON strings lose their quotes. */
 function text(column: RawColumn): string {
   const cell = identifier(column.field.column);
   if (column.shape === 'integer') return `${cell}::VARCHAR`;
@@ -81,28 +75,18 @@ export function isValid(column: RawColumn): string {
   }
 }
 
-/**
- * Returns the SQL expression of the canonical value: BIGINT for integers, BOOLEAN for flags, lower-case hex without prefix for hashes, and
- * text for all other kinds.
- */
+/** Returns the SQL of the canonical value: a BIGINT, a BOOLEAN, or text; of a hash, lower-case hex without prefix. */
 export function canonicalValue(column: RawColumn): string {
-  if (column.field.kind === 'flag') return `${text(column)}::BOOLEAN`;
-  if (column.shape === 'canonical' && column.field.kind !== 'integer') return identifier(column.field.column);
-  switch (column.field.kind) {
-    case 'integer':
-      return column.shape === 'integer' ? `${identifier(column.field.column)}::BIGINT` : `${text(column)}::BIGINT`;
-    case 'hash':
-    case 'hashOrNone': {
-      // The hash is the last 64 characters, or in JSON text the 64 characters before the closing quote.
-      const cell = identifier(column.field.column);
-      return `lower(substr(${cell}, length(${cell}) - ${column.shape === 'json' ? 64 : 63}, 64))`;
-    }
-    default:
-      return text(column);
-  }
+  const { field, shape } = column;
+  const cell = identifier(field.column);
+  if (field.kind === 'flag') return `${text(column)}::BOOLEAN`;
+  if (field.kind === 'integer') return `${cell}::BIGINT`;
+  if (shape === 'canonical' || (field.kind !== 'hash' && field.kind !== 'hashOrNone')) return text(column);
+  // The hash is the last 64 characters, or in JSON text the 64 characters before the closing quote.
+  return `lower(substr(${cell}, length(${cell}) - ${shape === 'json' ? 64 : 63}, 64))`;
 }
 
-/** Returns the SQL expression of an `output` cell's hex digits: lower case, without prefix and without `:vout`. */
+/** Returns the SQL of an `output` cell's hex digits: lower case, without prefix and without `:vout`. */
 export function outputHex(column: RawColumn): string {
   if (column.shape === 'canonical') return identifier(column.field.column);
   const output = text(column);
@@ -114,6 +98,6 @@ export function outputHex(column: RawColumn): string {
 export const isOutpoint = (column: RawColumn): string =>
   column.shape === 'canonical' ? 'false' : `contains(${identifier(column.field.column)}, ':')`;
 
-/** Returns the SQL expression of the `vout` of an outpoint in an `output` cell; NULL for any other cell. */
+/** Returns the SQL of the `vout` of an outpoint in an `output` cell; NULL for any other cell. */
 export const outpointIndex = (column: RawColumn): string =>
   column.shape === 'canonical' ? 'NULL::BIGINT' : `TRY_CAST(nullif(split_part(${text(column)}, ':', 2), '') AS BIGINT)`;

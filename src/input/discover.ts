@@ -14,14 +14,13 @@ export const CHECKSUM_ENDING = '.sha256';
 export interface InputFile {
   /** Absolute path. */
   readonly path: string;
-  /** Path in messages: relative to the working directory, with forward slashes. */
+  /** Path for messages: relative to the working directory, with forward slashes. */
   readonly name: string;
 }
 
 /**
- * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder, a file or a glob. Searches folders
- * recursively, and ignores hidden files, Markdown files and checksums in them. Skips files in the build's `own` folders. Throws an
- * InputError for an input that does not exist or has no files.
+ * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder with its subfolders, a file or a glob. Skips
+ * files in the build's `own` folders. Throws an InputError for an input that does not exist or has no files.
  */
 export async function discover(inputs: readonly string[], own: readonly string[] = [], cwd = process.cwd()): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
@@ -63,7 +62,6 @@ function expand(input: string, cwd: string): string[] {
   throw new InputError(`input not found: ${input}`, [`The full path is ${path}. Relative paths start at the working directory.`]);
 }
 
-/** Returns the error for missing input, with the ways to get some. */
 export const noData = (message: string): InputError =>
   new InputError(message, [
     `Fetch blocks with ${plainCall('pull')}, or name your data with --input: NDJSON, JSON, CSV or Parquet files; docs/input.md of the project lists the formats.`,
@@ -73,17 +71,14 @@ export const noData = (message: string): InputError =>
 /** True for files that are not data: hidden files, Markdown and checksums. */
 const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWith('.md') || name.endsWith(CHECKSUM_ENDING);
 
-/** True when a folder exists and has data files. Throws an InputError when it cannot be searched. */
+/** Throws an InputError when the folder cannot be searched. */
 export const hasDataFiles = (folder: string): boolean =>
   existsSync(folder) && statSync(folder).isDirectory() && match('**', folder, true).length > 0;
 
 /** Maximum number of paths by which a pattern may reach one folder. Circular links give a folder infinitely many. */
 const MOST_PATHS = 100;
 
-/**
- * Lists the files that match a pattern, which is relative to `cwd`. Follows links. With `once`, visits each folder once, so that circular
- * links cause no endless loop.
- */
+/** Lists the files that match a pattern. Follows links. With `once`, visits each folder once, because links may be circular. */
 function match(pattern: string, cwd: string, once: boolean): string[] {
   const visits = new Map<string, number>();
   const list = (folder: string): Dirent[] => {
@@ -112,8 +107,8 @@ function match(pattern: string, cwd: string, once: boolean): string[] {
 }
 
 /**
- * Lists a folder. Leaves out files of rows that the index in the folder does not name, which are garbage of a killed pull. Throws an
- * InputError if a file that it names is missing.
+ * Lists a folder without the files of rows that its index does not name, which are garbage of a killed pull. Throws an InputError if a file
+ * that it names is missing.
  */
 function entriesOf(folder: string): Dirent[] {
   for (let before: string | undefined; ; ) {
@@ -133,10 +128,7 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/**
- * Returns the names of the files of rows that the indexes in a folder name, undefined without an index. Throws an InputError for a damaged
- * index, and for the folder of an older version.
- */
+/** Returns the files of rows that the indexes in a folder name, undefined without an index. Throws an InputError for an older folder. */
 function namedIn(folder: string, entries: readonly Pick<Dirent, 'name'>[]): ReadonlySet<string> | undefined {
   const paths = entries.filter(({ name }) => isIndexName(name)).map(({ name }) => join(folder, name));
   const indexes = paths.flatMap((path) => readIndex({ path, name: path }) ?? []);

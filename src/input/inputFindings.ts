@@ -22,7 +22,6 @@ export class Report {
   readonly #lines: string[] = [];
   #count = 0;
 
-  /** Number of findings that the report can still show. */
   get room(): number {
     return Math.max(0, REPORT_LIMIT - this.#lines.length);
   }
@@ -34,8 +33,8 @@ export class Report {
   }
 
   /**
-   * Adds the findings of a query, one per row: their text is in the column `line`. Sorts them by the column `place`, a list of numbers.
-   * `shown` is the SQL of the line to show, for what takes long to compute.
+   * Adds the findings of a query: the texts in its column `line`, sorted by the column `place`, a list of numbers. `shown` is the SQL of
+   * the line to show, for what takes long to compute.
    */
   async addFound(found: string, store: Store, shown = 'line'): Promise<void> {
     const order = 'ORDER BY place, length(line), line';
@@ -43,10 +42,8 @@ export class Report {
       `SELECT ${shown} AS shown, "all" FROM (SELECT *, count(*) OVER () AS "all" FROM (${found}) ${order} LIMIT ${Math.max(this.room, 1)}) ${order}`,
       { shown: text, all: int },
     );
-    this.add(
-      rows.map((row) => row.shown),
-      rows[0]?.all ?? 0,
-    );
+    const lines = rows.map((row) => row.shown);
+    this.add(lines, rows[0]?.all ?? 0);
   }
 
   /** Throws an InputError with the findings as its details, if there are any. */

@@ -1,10 +1,5 @@
-/**
- * Progress of reading the input, measured in bytes of the uncompressed files. The checks and the sorting that follow show no percentage,
- * because the time they take is not known in advance.
- */
+/** Progress of reading the input, in bytes of the uncompressed files. The time of the checks that follow is not known in advance. */
 import type { Measure } from '../cli/progress.ts';
-
-const MEGABYTE = 1e6;
 
 export class ReadProgress {
   #files = 0;
@@ -32,7 +27,7 @@ export class ReadProgress {
     return result;
   }
 
-  /** Marks all bytes as read. The caller needs this, because a Parquet scan may read only a part of its files. */
+  /** Marks all bytes as read, because a Parquet scan may read only a part of its files. */
   finish(): void {
     this.#done = this.#bytes;
   }
@@ -48,4 +43,4 @@ export class ReadProgress {
   }
 }
 
-const megabytes = (bytes: number): number => Math.round(bytes / MEGABYTE);
+const megabytes = (bytes: number): number => Math.round(bytes / 1e6);

@@ -62,20 +62,14 @@ const EQUAL: Check = [
   'list(s) of saved responses contradict each other',
 ];
 
-/**
- * SQL of a notice about lists whose records all have the same operation. A response does not say whether it was filtered by operation, so
- * other records may be missing.
- */
+/** SQL of a notice about lists whose records all have the same operation. A response does not say whether it was filtered by operation. */
 const FILTERED = `SELECT 'the saved responses of ' || name || ' (' || file || ')'
     || CASE WHEN lists > 1 THEN ' and of ' || lists - 1 || ' more list(s)' ELSE '' END
     || ' have records of one operation only (' || operation || '); if they were saved with operation_type, records are missing' AS line
   FROM (SELECT ${NAME} AS name, list, any_value(block_height) AS height, any_value(operation) AS operation, min(source) AS source, count(*) OVER () AS lists
     FROM saved_lists GROUP BY block_hash, list HAVING count(DISTINCT operation) = 1) JOIN saved_files USING (source) ORDER BY height, list LIMIT 1`;
 
-/**
- * Returns the records of affected blocks, and notices about repeated or possibly missing records. Throws an InputError for incomplete or
- * contradictory lists.
- */
+/** Returns the records of affected blocks, and notices. Throws an InputError for incomplete or contradictory lists. */
 export async function assembleSavedResponses(
   sources: readonly RawSource[],
   affected: TableWith<'block_height'>,
@@ -90,7 +84,7 @@ export async function assembleSavedResponses(
   await store.run(`CREATE OR REPLACE TEMP VIEW saved_files AS SELECT source, name AS file FROM ${await namesTable(names, store)}`);
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
-  // Skips blocks that are not affected. Some of their pages may be in files that were not read, so their lists would look incomplete.
+  // Some pages of other blocks may be in files that were not read, so their lists would look incomplete.
   await store.run(
     `CREATE OR REPLACE TEMP TABLE saved AS SELECT * FROM (${all}) WHERE block_height IN (SELECT block_height FROM ${affected})`,
   );

@@ -1,6 +1,4 @@
-/**
- * Errors for files that cannot be read: an InputError, or a BuildError if the disk fails, or if the machine lacks memory or file handles.
- */
+/** Errors for files that cannot be read. */
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
 
 const MACHINE: Readonly<Record<string, string>> = {
@@ -10,7 +8,7 @@ const MACHINE: Readonly<Record<string, string>> = {
   ENOMEM: 'This machine has no memory left. Build again when it is less busy.',
 };
 
-/** Returns the error to throw when reading the file `name` failed with the system error `error`. */
+/** Returns an InputError, or a BuildError if the disk fails, or if the machine lacks memory or file handles. */
 export function unreadable(name: string, error: unknown): CliError {
   const message = `${name} cannot be read: ${messageOf(error)}`;
   const advice = MACHINE[codeOf(error) ?? ''];

@@ -53,9 +53,8 @@ function* unpackFrame(magic: Buffer, input: ByteReader, hash: XXHash<bigint>): G
 }
 
 /**
- * Reads a frame's header (RFC 8878, section 3.1.1.1). `content` is the size of the unpacked content in bytes; undefined if the header does
- * not have the size. `bytes` is the header for fzstd. Its checksum flag is cleared, because fzstd does not get the checksum and would wait
- * for it.
+ * Reads a frame's header (RFC 8878, section 3.1.1.1). `content` is the size of the unpacked content in bytes, if the header has it. `bytes`
+ * is the header for fzstd, without the checksum flag: fzstd does not get the checksum and would wait for it.
  */
 function readHeader(input: ByteReader) {
   const descriptor = input.take(1);
