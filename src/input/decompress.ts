@@ -1,7 +1,4 @@
-/**
- * Unpacks .gz and .zst files into the scratch folder, and checks that they are complete, because DuckDB does not notice a cut-off file. The
- * copy is also faster to read: many threads can read it, but only one can read a compressed stream.
- */
+/** Unpacks .gz and .zst files: DuckDB does not notice a cut-off file, and only one of its threads could read a compressed stream. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -31,8 +28,8 @@ export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', 
 }
 
 /**
- * Unpacks all members of a gzip file. Node treats a zero byte after a member as padding, and ignores the rest of the file. So a damaged
- * byte could lose all later members without an error. To prevent this, the function checks that all ignored bytes are zero.
+ * Unpacks all members of a gzip file. Node takes a zero byte after a member for padding, and ignores the rest of the file. As a damaged
+ * byte could lose all later members, all ignored bytes must be zero.
  */
 async function gunzip(path: string, to: Writable): Promise<void> {
   const unpack = createGunzip();
@@ -40,9 +37,4 @@ async function gunzip(path: string, to: Writable): Promise<void> {
   for await (const chunk of createReadStream(path, { start: unpack.bytesWritten }) as AsyncIterable<Buffer>) {
     if (chunk.some((byte) => byte !== 0)) throw new Error(`it has data that is not gzip from byte ${unpack.bytesWritten} on`);
   }
-}
-
-/** Copies a file without its byte order mark, which is its first three bytes. */
-export async function withoutMark(from: string, to: string): Promise<void> {
-  await pipeline(createReadStream(from, { start: 3 }), createWriteStream(to));
 }

@@ -1,9 +1,7 @@
-/**
- * Detects the form of an input file from its content: the first bytes, the keys of the first JSON object, or the columns of a table. File
- * names do not matter.
- */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+/** Detects the form of a file, of any name, from its first bytes, the keys of its first JSON object, or the columns of a table. */
+import { closeSync, createReadStream, createWriteStream, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { attempt } from '../attempt.ts';
 import {
   ACTIVITY_FIELDS,
@@ -20,7 +18,7 @@ import { type LineEnd, readParquetSchemas } from '../duckdb/readFilesSql.ts';
 import { int, nullable, type Store, text } from '../duckdb/store.ts';
 import { codeOf, InputError } from '../errors.ts';
 import type { NumberedFile } from './changedFiles.ts';
-import { decompress, withoutMark } from './decompress.ts';
+import { decompress } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { shorten } from './inputFindings.ts';
 import { readable, unreadable } from './unreadable.ts';
@@ -28,13 +26,10 @@ import { readable, unreadable } from './unreadable.ts';
 type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
 export type Form = 'activity' | 'envelope' | 'no-records' | TableForm;
 
-/**
- * Forms of ledgers, and of the files that pulls and exports write beside ledgers. If the input has only these forms, the runes table has
- * the runes of all records, because builds omit ledger rows of unknown runes.
- */
+/** Forms of ledgers and of the files beside them. With only these, the runes table has the runes of all records: builds omit other rows. */
 export const FORMS_OF_ROWS: readonly string[] = ['ledger', 'node-ledger', 'runes', 'no-records'];
 
-/** True for the form of a ledger from an indexer's database or from a node. */
+/** True for a ledger from an indexer's database or from a node. */
 export const isLedger = (form: string): boolean => form === 'ledger' || form === 'node-ledger';
 
 interface TableColumn {
@@ -45,7 +40,7 @@ interface TableColumn {
 }
 
 export interface Member extends NumberedFile {
-  /** Path of the uncompressed file, which is the input itself or its unpacked copy. */
+  /** Path of the input itself or of its unpacked copy. */
   readonly path: string;
   readonly bytes: number;
 }
@@ -70,7 +65,7 @@ const KNOWN_FORMATS = [
   `a flat table with the columns ${ACTIVITY_FIELDS.map((f) => f.column).join(', ')}, and optionally ${EVENT_INDEX.column}.`,
 ];
 
-/** Detects the form of a file. Unpacks a compressed file into the folder `scratch`. Throws an InputError for an unknown form. */
+/** Unpacks a compressed file into the folder `scratch`. Throws an InputError for an unknown form. */
 export async function recognise({ id, file }: NumberedFile, store: Store, scratch: string): Promise<Recognised> {
   let path = file.path;
   let { head, bytes } = readHead(file, path);
@@ -92,9 +87,9 @@ export async function recognise({ id, file }: NumberedFile, store: Store, scratc
   const text = head.toString('utf8').replace(/^\ufeff/, '');
   if (!/^\s*[{[]/.test(text)) return recogniseCsv({ id, file, path, bytes }, text, head.length === bytes);
   if (head.subarray(0, 3).equals(BYTE_ORDER_MARK)) {
-    const marked = path;
+    const marked = createReadStream(path, { start: BYTE_ORDER_MARK.length });
     path = join(scratch, `${id}.without-mark`);
-    await withoutMark(marked, path);
+    await pipeline(marked, createWriteStream(path));
   }
   return recogniseJson({ id, file, path, bytes }, text);
 }
@@ -142,10 +137,7 @@ function recogniseJson(member: Member, head: string): Recognised {
   throw unrecognised(member.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
 }
 
-/**
- * Returns the top-level keys of the first object in a JSON text. The text may be cut off, because it is only the beginning of a file. Takes
- * linear time.
- */
+/** Returns the top-level keys of the first object in a JSON text, which may be cut off. Takes linear time. */
 function topLevelKeys(text: string): string[] {
   const keys: string[] = [];
   // The text may end within an escape.
@@ -170,17 +162,13 @@ function jsonLayout(head: string): 'newline_delimited' | 'array' | 'unstructured
   const text = head.trimStart();
   if (text.startsWith('[')) return 'array';
   const end = text.indexOf('\n');
-  if (end < 0) return 'newline_delimited';
-  if (attempt(() => JSON.parse(text.slice(0, end))) !== undefined) return 'newline_delimited';
+  if (end < 0 || attempt(() => JSON.parse(text.slice(0, end))) !== undefined) return 'newline_delimited';
   // The first line is not complete JSON. The file is either a pretty-printed object, or NDJSON with a broken first line.
   const rest = text.slice(end + 1).trimStart();
   return rest.startsWith('{') ? 'newline_delimited' : 'unstructured';
 }
 
-/**
- * A cell of the first line of a CSV file, with what follows it. As in DuckDB, a quotation mark begins a quoted cell only at the beginning
- * of the cell.
- */
+/** A cell of the first line of a CSV file, with what follows it. As in DuckDB, a quoted cell begins with its quotation mark. */
 const HEADER_CELL = /("(?:[^"]|"")*"|[^",\r\n][^,\r\n]*|)(,|\r\n|\n|\r|$)/y;
 
 /**
@@ -205,16 +193,12 @@ function recogniseCsv(member: Member, head: string, isWhole: boolean): Recognise
   if (end === '' && !isWhole)
     throw new InputError(`${file.name}: its first line has more than ${HEAD_BYTES / 1024} KB`, ['Shorten the names of its columns.']);
   const columns = names.map((name) => ({ name, type: 'VARCHAR' }));
-  checkNames(file, names);
   return { ...member, form: recogniseTable(file, columns), format: 'csv', lineEnd: LINE_ENDS[end] ?? '\\n', columns };
 }
 
 const LINE_ENDS: Readonly<Record<string, LineEnd>> = { '\r\n': '\\r\\n', '\r': '\\r' };
 
-/**
- * Throws an InputError for two columns with the same name. DuckDB does not distinguish names by case, and renames the second column.
- * Columns without a name are ignored, so a table may have several.
- */
+/** Throws an InputError for two columns of one name. DuckDB ignores its case, and renames the second. Several may have no name. */
 function checkNames(file: InputFile, names: readonly string[]): void {
   const seen = new Set<string>();
   const twice = names.find((name) => name !== '' && seen.size === seen.add(name.toLowerCase()).size);
@@ -227,8 +211,6 @@ async function recogniseParquet(member: Member, store: Store): Promise<Recognise
     // Throws for lengths in the file that DuckDB would believe.
     parquetFacts(path);
     const columns = await columnsInParquet(path, store);
-    const names = columns.map(({ name }) => name);
-    checkNames(file, names);
     return { ...member, form: recogniseTable(file, columns), format: 'parquet', columns };
   } catch (error) {
     if (error instanceof ParquetError || isAboutFile(error))
@@ -237,7 +219,7 @@ async function recogniseParquet(member: Member, store: Store): Promise<Recognise
   }
 }
 
-/** Returns a Parquet file's columns as the file spells them, because DuckDB renames the second of two equal names. */
+/** Returns the columns as the file spells them: DuckDB renames the second of two equal names. */
 async function columnsInParquet(path: string, store: Store): Promise<TableColumn[]> {
   const [, ...elements] = await store.rows(
     `SELECT name, num_children, coalesce(duckdb_type, 'nested') AS type FROM ${readParquetSchemas([path])}`,
@@ -254,10 +236,7 @@ async function columnsInParquet(path: string, store: Store): Promise<TableColumn
   return columns;
 }
 
-/**
- * Forms of tables, the columns that each form requires, and the columns that it may have. A table has the first of these forms for which it
- * has all required columns.
- */
+/** Forms of tables, with required and further columns. A table has the first form whose required columns it has. */
 const FORMS: readonly [TableForm, string, readonly Field[], (readonly Field[])?][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS, [EVENT_INDEX]],
   ['node-ledger', 'ledger rows from a node', NODE_LEDGER_FIELDS],
@@ -265,12 +244,13 @@ const FORMS: readonly [TableForm, string, readonly Field[], (readonly Field[])?]
   ['runes', 'a runes table', RUNE_FIELDS, RUNE_DETAILS],
 ];
 
-/** Returns all columns that a form may have. */
 export const fieldsOf = (form: Form): Field[] =>
   FORMS.flatMap(([name, , required, more = []]) => (name === form ? [...required, ...more] : []));
 
 function recogniseTable(file: InputFile, columns: readonly TableColumn[]): TableForm {
-  const names = new Set(columns.map((c) => c.name));
+  const all = columns.map(({ name }) => name);
+  checkNames(file, all);
+  const names = new Set(all);
   const forms = FORMS.map(([form, label, fields]) => {
     const missing = fields.filter((f) => !names.has(f.column)).map((f) => f.column);
     return { form, label, missing, share: (fields.length - missing.length) / fields.length };
@@ -280,7 +260,7 @@ function recogniseTable(file: InputFile, columns: readonly TableColumn[]): Table
   const [near] = forms.sort((a, b) => b.share - a.share);
   if (near !== undefined && near.share >= 0.6)
     throw new InputError(`${file.name} looks like ${near.label} but lacks the column(s) ${near.missing.join(', ')}`, KNOWN_FORMATS);
-  const seen = columns.map((c) => c.name).join(', ');
+  const seen = all.join(', ');
   throw unrecognised(file, `its first line has the columns ${seen.length > 120 ? `${seen.slice(0, 120)}…` : seen}`);
 }
 
