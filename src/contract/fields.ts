@@ -1,6 +1,6 @@
 /**
  * Fields of an activity record and their rules. The checks in SQL (input/cellSql.ts) and the messages about wrong records
- * (input/badRecords.ts) are made from these rules.
+ * (input/checkRecords.ts) are made from these rules.
  *
  * The regular expressions match complete values. They use only syntax that has the same meaning in JavaScript and in RE2, the engine of
  * DuckDB.

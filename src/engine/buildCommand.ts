@@ -7,7 +7,7 @@ import { MAX_INTEGER } from '../contract/fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from '../contract/plainUrl.ts';
 import { UsageError } from '../errors.ts';
 import { MOST_OBJECT } from '../format/root.ts';
-import type { BlockRange } from '../input/blockRange.ts';
+import type { BlockRange } from '../input/blocksRead.ts';
 import { LIMITS } from '../limits.ts';
 import { KEY_VARIABLE, keyVariable, parseSigningKey, readSigningKey } from '../output/signingKeys.ts';
 import { arePageSizes, type Dialect, LAYOUTS } from '../pages/mirrorOptions.ts';

@@ -1,4 +1,4 @@
-import type { BlockRange } from '../input/blockRange.ts';
+import type { BlockRange } from '../input/blocksRead.ts';
 import type { Limits } from '../limits.ts';
 import type { SigningKey } from '../output/signingKeys.ts';
 import type { Site } from '../pages/mirrorOptions.ts';

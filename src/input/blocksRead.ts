@@ -1,6 +1,5 @@
 /**
- * Reads indexes of rows (contract/rowsSchemas.ts), which pulls write and builds publish. An index names the files that count, the blocks
- * that were read, the rules that made their rows, and the last block. Without an index, an empty block looks like a block that was not
+ * Reads indexes of rows (contract/rowsSchemas.ts), which pulls write and builds publish. They tell empty blocks from blocks that were not
  * read.
  */
 import { readFileSync } from 'node:fs';
@@ -9,8 +8,13 @@ import { type FolderIndex, folderIndex, isIndexName } from '../contract/rowsSche
 import { misfitOf } from '../contract/schemas.ts';
 import { joinSources, type LastRead, type Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
-import type { BlockRange } from './blockRange.ts';
 import { readable } from './unreadable.ts';
+
+/** Heights of a build (`--blocks`), both included. */
+export interface BlockRange {
+  readonly from: number;
+  readonly to: number;
+}
 
 interface Named {
   readonly path: string;
@@ -18,24 +22,21 @@ interface Named {
 }
 
 export interface BlocksRead {
-  /** Ranges of blocks that pulls have read, with their rules. Empty without a list. */
+  /** Ranges of blocks that pulls have read, with their rules. Empty without an index. */
   readonly sources: Sources;
-  /** Last block that was read, which may have no records. Undefined if no list has a last block in the range. */
+  /** Last block that was read, which may have no records. Undefined if no index has a last block in the range. */
   readonly tip?: LastRead | undefined;
-  /**
-   * Network of the nodes from which the blocks were read. Undefined if a list does not name a network, or if the lists name different
-   * networks.
-   */
+  /** Network of the nodes from which the blocks were read. Undefined if not all indexes name the same. */
   readonly network?: string | undefined;
   /** Hashes of the newest blocks. If such a block has no records, no other file of the input has its hash. */
   readonly ends?: readonly LastRead[] | undefined;
 }
 
 /**
- * Joins the indexes of all input files, limited to a range. Ignores the `tip` of a list if it is outside the range. The last block in the
- * range cannot take its place, because a list does not have the hash of this block. If two lists have different hashes of a block, a
- * reorganisation replaced this block after the pull that read fewer blocks, so the other list counts. Throws an InputError for a damaged
- * list, and if lists have different last blocks at one height.
+ * Joins the indexes of all input files, limited to a range. The last block in the range cannot replace a `tip` outside of it, because an
+ * index does not have its hash. If two indexes have different hashes of a block, a reorganisation replaced it after the pull that read
+ * fewer blocks, so the other index counts. Throws an InputError for a damaged index, and if indexes have different last blocks at one
+ * height.
  */
 export function readIndexes(files: readonly Named[], range: BlockRange | undefined): BlocksRead {
   const lists = files
@@ -55,15 +56,9 @@ export function readIndexes(files: readonly Named[], range: BlockRange | undefin
     ]);
   const ends = new Map([...newest].reverse().flatMap((list) => (list.ends ?? []).map((end) => [end.height, end])));
   const networks = new Set(lists.map((list) => list.network));
-  return {
-    sources: joinSources(
-      lists.map(({ sources }) => sources),
-      [[from, to]],
-    ),
-    tip: first?.tip,
-    network: networks.size === 1 ? [...networks][0] : undefined,
-    ends: [...ends.values()],
-  };
+  const all = lists.map(({ sources }) => sources);
+  const network = networks.size === 1 ? [...networks][0] : undefined;
+  return { sources: joinSources(all, [[from, to]]), tip: first?.tip, network, ends: [...ends.values()] };
 }
 
 const BYTE_ORDER_MARK = /^\uFEFF/;

@@ -2,23 +2,20 @@
 import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier } from '../duckdb/store.ts';
 import { columnsOf, type Table } from '../duckdb/table.ts';
-import { type BlockRange, isInRange } from './blockRange.ts';
+import type { BlockRange } from './blocksRead.ts';
 import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex, type RawColumn } from './cellSql.ts';
 import type { RawSource } from './rawSource.ts';
 
-/**
- * Columns of canonical records, which are the same for every form of input. contract/fields.ts defines the fields. Within a transaction,
- * the API lists the record with the highest `ord` first.
- */
+/** Columns of canonical records, from every form of input. Within a transaction, the API lists the record with the highest `ord` first. */
 export const RECORDS = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]), ord: 'BIGINT' } as const;
 export type Records = Table<typeof RECORDS>;
 
 const CANONICAL_COLUMNS = Object.keys(RECORDS);
 
-/** Columns that clients see, quoted. The other columns only locate a record in the input. */
+/** Columns that clients see, quoted. */
 export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(column));
 
-/** ORDER BY expressions of served order: blocks ascending, and within a block the last transaction and event first. */
+/** ORDER BY expressions of served order. */
 export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';
 
 /** Name of the rule that the index of an outpoint must be equal to `vout`. No column has this name. */
@@ -33,24 +30,23 @@ export function rulesOf(columns: readonly RawColumn[]): (readonly [name: string,
   return [...rules, [EQUAL_INDEX, `CASE WHEN contains("output", ':') THEN ${isEqual} ELSE true END`]];
 }
 
-/** Returns SQL that is true when every field of a record is valid. */
 export const validity = (columns: readonly RawColumn[]): string =>
   rulesOf(columns)
     .map(([, rule]) => rule)
     .filter((rule) => rule !== 'true')
     .join(' AND ');
 
-/** Returns the SQL expression of a column's canonical value. Throws when the source lacks the column. */
+/** Returns the SQL of a column's canonical value. Throws when the source lacks the column. */
 export function canonicalCell(source: Pick<RawSource, 'columns'>, name: string): string {
   const column = source.columns.find((c) => c.field.column === name);
   if (column === undefined) throw new Error(`the source has no column ${name}`);
   return canonicalValue(column);
 }
 
-/**
- * Returns SQL that selects the blocks of a source: source, height, hash, records. `records` counts only rows for which the SQL condition
- * `isCounted` is true, so a block may have 0 records.
- */
+export const isInRange = (height: string, range: BlockRange | undefined): string =>
+  range === undefined ? 'true' : `${height} BETWEEN ${range.from} AND ${range.to}`;
+
+/** Returns SQL that selects source, height, hash, and number of records of each block: only of records for which `isCounted` is true. */
 export function blocksSelect(source: RawSource, range: BlockRange | undefined, isCounted = 'true'): string {
   const [height, hash] = [canonicalCell(source, 'block_height'), canonicalCell(source, 'block_hash')];
   return `SELECT source, ${height} AS height, ${hash} AS hash, count(*) FILTER (${isCounted}) FROM ${source.relation}
@@ -59,12 +55,9 @@ export function blocksSelect(source: RawSource, range: BlockRange | undefined, i
 
 /** Returns SQL for the canonical records and the columns `more` of a source of the form `activity`, `envelope` or `flat`. */
 export function canonicalSelect(source: RawSource, more: readonly string[] = []): string {
-  const columns = new Map(source.columns.map((c) => [c.field.column, c]));
-  const value = (name: string) => {
-    const column = columns.get(name);
-    return column === undefined ? 'NULL::BIGINT' : canonicalValue(column);
-  };
-  const output = columns.get('output');
+  const columnOf = (name: string) => source.columns.find((c) => c.field.column === name);
+  const value = (name: string) => (columnOf(name) === undefined ? 'NULL::BIGINT' : canonicalCell(source, name));
+  const output = columnOf('output');
   const selected = ACTIVITY_FIELDS.map(({ column }) => {
     if (column === 'output' && output !== undefined) return outputHex(output);
     if (column === 'vout' && output !== undefined)

@@ -1,23 +1,18 @@
 /**
- * Finds the input files that are new or changed since the last build.
- *
- * If a file's size, times and inode are the same, it is treated as unchanged and not opened. Any other file is compared by the SHA-256 of
- * its content, because a fresh checkout or a restored copy gives every file new times.
+ * Finds the input files that changed since the last build. A file with the same size, times and inode is unchanged, and not opened. Others
+ * are compared by the SHA-256 of their content, because a fresh checkout or a restored copy gives every file new times.
  */
-import { type BigIntStats, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { type BigIntStats, createReadStream, existsSync, readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { attempt } from '../attempt.ts';
 import { int, type Store, text, type Values } from '../duckdb/store.ts';
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
-import { expectedDigits, NAMED_BY_CONTENT, sha256Of } from './checksums.ts';
-import type { InputFile } from './discover.ts';
+import { CHECKSUM_ENDING, type InputFile } from './discover.ts';
 import { readable, unreadable } from './unreadable.ts';
 
-/**
- * Columns of input files in the state. The records of a file have its `id` in the column `source`. Times are in nanoseconds. `digest` is
- * the SHA-256 of the content.
- */
+/** Columns of input files in the state. `id` is the `source` of their records. Times are in nanoseconds. `digest` is the SHA-256. */
 export const FILES = columns(
   'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
 );
@@ -35,7 +30,6 @@ export interface NumberedFile {
   readonly file: InputFile;
 }
 
-/** File that the last build read and that has not changed since. */
 export interface UnchangedFile extends NumberedFile {
   readonly form: string;
 }
@@ -43,22 +37,19 @@ export interface UnchangedFile extends NumberedFile {
 export interface Selection {
   readonly touched: readonly NumberedFile[];
   readonly unchanged: readonly UnchangedFile[];
-  /** Files that were removed, and changed files with their old numbers. */
+  /** Removed files, and changed files with their old numbers. */
   readonly gone: readonly Pick<KnownFile, 'id' | 'form'>[];
   /** True if the state's list of files is outdated: a file is new or gone, or has a new name, time or content. */
   readonly isListStale: boolean;
   /** Rows of all files, for the table `files` of the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
-  /**
-   * Returns the first of `files` that changed since the build began. Builds read some files several times, so a change after the check of a
-   * file's records would put unchecked records into the output.
-   */
+  /** Returns the first of `files` that changed since the build began. Read again, it would put unchecked records into the output. */
   changed(files: Iterable<InputFile>): InputFile | undefined;
   /** Throws an InputError for the first new or changed file whose SHA-256 differs from its expected checksum. */
   checkDigests(): Promise<void>;
 }
 
-/** Selects new and changed files by comparing `files` with `before`, the files of the last build. */
+/** Compares `files` with `before`, the files of the last build. */
 export async function selectFiles(files: readonly InputFile[], before: TableWith<keyof typeof FILES>, store: Store): Promise<Selection> {
   const known = new Map((await store.rows(`SELECT * FROM ${before}`, KNOWN_FILE)).map((row) => [row.name, row]));
   let lastId = [...known.values()].reduce((most, row) => Math.max(most, row.id), 0);
@@ -93,10 +84,7 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     rows.push({ id: same.id, name: file.name, digest: same.digest, ...stamp });
     seen.add(same.id);
   }
-  const changed = (some: Iterable<InputFile>) => {
-    for (const file of some) if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;
-    return undefined;
-  };
+  const changed = (some: Iterable<InputFile>) => [...some].find(({ path }) => !isSame(stamps.get(path), stampIfThere(path)));
   const digests = (async () => {
     for (const { id, file, stamp, digest } of touched) {
       const found = digest ?? (await digestOf(file));
@@ -105,8 +93,7 @@ export async function selectFiles(files: readonly InputFile[], before: TableWith
     }
     return rows;
   })();
-  // The build awaits this promise at its end. If the build fails earlier, this handler keeps Node from ending the process because of an
-  // unhandled rejection.
+  // The build awaits this promise at its end. If it fails earlier, this handler keeps Node from ending because of an unhandled rejection.
   digests.catch(() => undefined);
   const checkDigests = async () => {
     const expected = new Map(touched.map((one) => [one.id, one.expected]));
@@ -154,3 +141,28 @@ const digestOf = (file: InputFile): Promise<string> =>
   sha256Of(file.path).catch((error: unknown) => {
     throw unreadable(file.name, error);
   });
+
+/** Returns the SHA-256 of a file's content, 64 hex digits. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/** Names of files of rows, which end with the first digits of the SHA-256 (pages/filePaths.ts). */
+const NAMED_BY_CONTENT = /^(?:[0-9]+-[0-9]+|runes)-([0-9a-f]{16})(?:\.runes)?\.parquet$/;
+
+/**
+ * Returns the SHA-256 in the file's checksum file, or its first digits in the name of a published file of rows. DuckDB does not check the
+ * checksums of the Parquet format itself. Undefined without either. Throws an InputError for an invalid checksum file.
+ */
+function expectedDigits(file: InputFile): string | undefined {
+  const path = `${file.path}${CHECKSUM_ENDING}`;
+  const text = existsSync(path) ? readable(`${file.name}${CHECKSUM_ENDING}`, () => readFileSync(path, 'utf8')) : undefined;
+  if (text === undefined) return NAMED_BY_CONTENT.exec(basename(file.path))?.[1];
+  const [, sha256] = /^([0-9a-f]{64})(?:[ \t].*)?\s*$/.exec(text) ?? [];
+  if (sha256 !== undefined) return sha256;
+  throw new InputError(`${file.name}${CHECKSUM_ENDING} is not a valid checksum file`, [
+    `It must contain 64 hex digits, two spaces and the name ${basename(file.path)}, as sha256sum writes them.`,
+  ]);
+}

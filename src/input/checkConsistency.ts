@@ -12,9 +12,9 @@ import type { Activity } from './makeActivity.ts';
 import type { KnownInput, Reading } from './rawSource.ts';
 
 /**
- * Columns of transactions. `first` is the index of the transaction's first record in its block, in served order. `numbered` is the number
- * of records with an event_index, and `event_bits` has a bit for each of these indexes. `is_scattered` is true if records of other
- * transactions are between the records of the transaction, and `is_double` if the block has another transaction with its tx_index.
+ * Columns of transactions. `first` is the index of the first record in its block, in served order. `numbered` counts records with an
+ * event_index, and `event_bits` has a bit for each. `is_scattered`: records of other transactions are between the records. `is_double`: the
+ * block has another transaction with this tx_index.
  */
 const TRANSACTIONS = {
   ...columns('block_height BIGINT, tx_index BIGINT, tx_id VARCHAR, first BIGINT'),
@@ -31,14 +31,14 @@ export interface KeptBlocks {
   readonly ranges: readonly BlockRange[];
   readonly allHolds: Table<typeof HELD>;
   readonly counts: Readonly<Record<'records' | 'blocks' | 'transactions', number>>;
-  /** Number of blocks that are in several files, with the same records. One copy of each block is used. */
+  /** Number of blocks that are in several files, with the same records. */
   readonly copiedBlocks: number;
 }
 
 /** Transaction of the input that is also in an unchanged block of the last build. */
 export interface KnownTransaction {
   readonly txId: string;
-  /** Height of the transaction's block in the input. */
+  /** Height in the input. */
   readonly height: number;
   /** Height of the unchanged block. */
   readonly other: number;
@@ -50,10 +50,7 @@ export interface InputTransactions extends Pick<KeptBlocks, 'ranges'> {
   readonly affected: TableWith<'block_height'>;
 }
 
-/**
- * Finds transactions of the input that are also in unchanged blocks of the state. In layout `archive`, the state has no transactions, so
- * engine/knownTransactions.ts reads the archive's ids instead.
- */
+/** Finds transactions that are also in unchanged blocks of the state. In layout `archive`, it has none (engine/knownTransactions.ts). */
 export async function findKnownInState(
   { transactions, ranges, affected }: InputTransactions,
   known: Pick<KnownInput, 'transactions'>,
@@ -72,10 +69,7 @@ export async function findKnownInState(
   return found;
 }
 
-/**
- * Selects one copy of each affected block (loadInput.ts), if several files have the block. Throws an InputError when files contradict each
- * other about a block. `reader.names` must have the names of all files.
- */
+/** Selects one copy of each affected block (loadInput.ts). Throws an InputError when files contradict each other about a block. */
 export async function keepBlocks(reader: InputReader, activity: Activity): Promise<KeptBlocks> {
   const { names, holds } = reader;
   const { known, store } = reader.reading;
@@ -96,8 +90,7 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
     await reportDifferingCopies(activity, reader, report);
     throwIfAny();
   }
-  // A mirror has no blocks without records. Such blocks are removed only after the comparison, because a copy of such a block in another
-  // file may have records.
+  // A mirror has no blocks without records. They are removed after the comparison, because a copy in another file may have records.
   await store.run(`DELETE FROM ${held} WHERE records = 0`);
   const later = `SELECT source, block_height FROM ${held} QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`;
   const copies = several > 0 ? await store.table('copies', columns('source INTEGER, block_height BIGINT'), later) : undefined;
@@ -118,7 +111,7 @@ export async function keepBlocks(reader: InputReader, activity: Activity): Promi
   return { kept, blocks, transactions, ranges, allHolds, counts, copiedBlocks };
 }
 
-/** Lists the transactions of the records of some blocks. Divides these blocks into ranges. */
+/** Lists the transactions of some blocks. Divides these blocks into ranges. */
 export async function listTransactions(
   kept: Records,
   blocks: KeptBlocks['blocks'],
@@ -146,7 +139,7 @@ async function reportHashes(
   report: Report,
   store: Store,
 ): Promise<void> {
-  // Usually there is nothing to report. Then the result of this query shows that the slower queries below are not needed.
+  // Usually there is nothing to report. Then the slower queries below are not needed.
   const { heights, hashes, pairs } = await store.row(
     `SELECT count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, count(*) AS pairs
      FROM (SELECT DISTINCT block_height, block_hash FROM ${allHolds})`,
@@ -168,19 +161,18 @@ async function reportHashes(
 }
 
 /**
- * True if records name another block at the height of `tip`, the last block of the lists of blocks, or its hash at another height. Then the
- * list is older than the records, because the pull that replaced them is running or was killed.
+ * True if records name another block at the height of `tip`, or its hash at another height. Then the index is older than the records,
+ * because the pull that replaced them is running or was killed.
  */
 export async function isOutdated({ height, hash }: LastRead, allHolds: KeptBlocks['allHolds'], store: Store): Promise<boolean> {
   const isOther = `(block_height = ${height}) <> (block_hash = ${literal(hash)})`;
   return (await store.number(`SELECT count(*) AS number FROM ${allHolds} WHERE ${isOther}`)) > 0;
 }
 
-/** Compares each copy of a block with the block's first copy. */
+/** Compares each copy of a block with its first copy. */
 async function reportDifferingCopies({ records, held }: Activity, { names, reading }: InputReader, report: Report): Promise<void> {
   const { limits, store } = reading;
   const files = await namesTable(names, store);
-  // The digest of a block in a file combines the position and content of all its records into 128 bits.
   for (const range of await blockRanges(held, limits, store)) {
     const several = `SELECT block_height FROM ${held} WHERE ${isWithin(range)} GROUP BY block_height HAVING count(DISTINCT source) > 1`;
     await report.addFound(
@@ -204,14 +196,10 @@ async function reportDifferingCopies({ records, held }: Activity, { names, readi
 /** Event indexes up to this number are tracked as bits of a BIGINT. */
 const MOST_BITS = 62;
 
-/** A contradiction about transactions. */
 interface TransactionCheck {
-  /** SQL condition for rows of `transactions` that may have it. */
+  /** SQL condition for rows of `transactions` that may contradict others. */
   readonly suspects: string;
-  /**
-   * SQL of the contradictions: `line` says what is wrong, and `place` has the heights of the blocks. `suspects` selects the rows of
-   * `transactions` that may have it, in a range of blocks, and `all` selects all rows and all records of the range.
-   */
+  /** SQL of the contradictions, with `line` and `place`, the heights of the blocks. The parameters are relations of a range of blocks. */
   readonly found: (suspects: string, all: Readonly<Record<'transactions' | 'records', string>>) => string;
 }
 
@@ -223,9 +211,8 @@ const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
        FROM ${transactions} SEMI JOIN ${suspects} USING (block_height, tx_index) GROUP BY block_height, tx_index`,
   },
   {
-    // A transaction may be in a file twice, for example because the file was appended to itself. Records without event_index keep the order
-    // of the input, and may alternate with records of other transactions. So a transaction counts as duplicated only if its records are not
-    // consecutive and the file has each of these records at least twice.
+    // A transaction may be in a file twice, for example because the file was appended to itself. Records without event_index may alternate
+    // with those of others, so it counts as duplicated only if its records are not consecutive, and each is there at least twice.
     suspects: 'numbered = 0 AND is_scattered',
     found: (suspects, { records }) =>
       `SELECT [block_height] AS place, 'tx_id ' || tx_id || ' has every record ' || min(times) || ' times in block ' || block_height || '; is it in the file twice?' AS line
@@ -249,10 +236,7 @@ const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
   },
 ];
 
-/**
- * Throws an InputError that lists contradictions about transactions. `elsewhere` has the transactions that are also in an unchanged block
- * of the last build.
- */
+/** Throws an InputError that lists contradictions about transactions. */
 export async function checkTransactions(
   { names, reading }: InputReader,
   kept: Pick<KeptBlocks, 'kept' | 'transactions' | 'ranges' | 'counts' | 'allHolds'>,
@@ -261,7 +245,6 @@ export async function checkTransactions(
   const { store } = reading;
   const report = new Report();
   let files: TableWith<'source' | 'name'> | undefined;
-  /** Reports contradictions with the names of the files that have the blocks. */
   const add = async (found: string) => {
     files ??= await namesTable(names, store);
     const holders = `SELECT source FROM ${kept.allHolds} WHERE list_contains(place, block_height)`;
@@ -278,7 +261,7 @@ export async function checkTransactions(
   for (const range of kept.ranges) {
     const transactions = `(FROM ${kept.transactions} WHERE ${isWithin(range)})`;
     const all = { transactions, records: `(FROM ${kept.kept} WHERE ${isWithin(range)})` };
-    // Usually no transaction is suspect, so that one query is enough.
+    // Usually no transaction is suspect. Then one query is enough.
     const counts = TRANSACTION_CHECKS.map(({ suspects }, i) => `count(*) FILTER (${suspects}) AS "${i}"`);
     const suspected = await store.row(
       `SELECT ${counts} FROM ${transactions}`,
@@ -297,7 +280,7 @@ const HASH_BYTES = 64;
 /** Number of equal hashes after which the rest of the transactions is not compared. */
 const MOST_EQUAL = 100_000;
 
-/** Returns hashes of ids that several transactions have. In valid input, almost always none. */
+/** Returns hashes of ids that several transactions have: in valid input, almost always none. */
 async function equalIds(
   { transactions, counts }: Pick<KeptBlocks, 'transactions' | 'counts'>,
   { limits, store }: Reading,

@@ -1,6 +1,6 @@
 /**
- * Reads the files that a build needs, in three steps: 1. new and changed files, whose records are checked; 2. unchanged ledgers with a rune
- * that was changed or added in the runes table; 3. unchanged files that share a block with a file from steps 1 and 2.
+ * Reads the files that a build needs: new and changed files, whose records are checked; then unchanged ledgers with a changed or added
+ * rune; then unchanged files that share a block with these.
  */
 import { basename } from 'node:path';
 import { isIndexName } from '../contract/rowsSchemas.ts';
@@ -8,29 +8,23 @@ import { int } from '../duckdb/store.ts';
 import { columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
 import { exceeds } from '../limits.ts';
-import { reportBadRecords } from './badRecords.ts';
-import { inCanonicalForm } from './canonicalForm.ts';
 import { blocksSelect } from './canonicalRecordSql.ts';
 import type { NumberedFile, Selection, UnchangedFile } from './changedFiles.ts';
+import { inCanonicalForm, reportBadRecords } from './checkRecords.ts';
 import type { InputFile } from './discover.ts';
 import { Report } from './inputFindings.ts';
 import { type JoinedRunes, joinRunes, ledgersToReadAgain, leftOutSelect } from './joinRunes.ts';
-import { bytesOf, groupAlike, type RawSource, type Reading } from './rawSource.ts';
+import { bytesOf, groupAlike, type RawSource, type Reading, type Runes } from './rawSource.ts';
 import { readSource } from './readSource.ts';
 import { isLedger, type Recognised, recognise } from './recognise.ts';
-import type { Runes } from './runesTable.ts';
 
-/**
- * Columns of the table with the blocks of each input file. `records` is the number of the block's records in the file. It is 0 if the runes
- * of all rows of the block are unknown.
- */
+/** Columns of the table with the blocks of each input file. `records` is 0 if the runes of all rows of the block are unknown. */
 export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 
-/** Columns of the table that counts the ledger rows with an unknown rune, by file, block and rune. Builds omit these rows. */
+/** Columns of the table that counts the ledger rows with an unknown rune. Builds omit these rows. */
 export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
-  readonly #unchanged: readonly UnchangedFile[];
   readonly #forms: Map<number, string>;
   /** Files that this build has read, by file number. */
   readonly read = new Map<number, InputFile>();
@@ -44,20 +38,19 @@ export class InputReader {
   joined: JoinedRunes | undefined;
 
   private constructor(
-    private readonly selection: Pick<Selection, 'touched' | 'unchanged' | 'gone'>,
+    private readonly selection: Selection,
     readonly reading: Reading,
     /** Blocks of the files that this build has read. */
     readonly holds: Table<typeof HELD>,
     readonly leftOut: Table<typeof LEFT_OUT>,
   ) {
     const { touched, unchanged } = selection;
-    this.#unchanged = unchanged;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
     this.names = new Map([...unchanged, ...touched].map(({ id, file }) => [id, file.name]));
     this.runes = reading.known.runes;
   }
 
-  static async begin(selection: Pick<Selection, 'touched' | 'unchanged' | 'gone'>, reading: Reading): Promise<InputReader> {
+  static async begin(selection: Selection, reading: Reading): Promise<InputReader> {
     const { store } = reading;
     return new InputReader(selection, reading, await store.table('holds', HELD), await store.table('left_out', LEFT_OUT));
   }
@@ -82,7 +75,6 @@ export class InputReader {
     return this.#forms.get(id) ?? '';
   }
 
-  /** Reads and checks new and changed files. Then reads unchanged ledgers again if their runes changed. */
   async readTouched(): Promise<void> {
     const { store, progress } = this.reading;
     const report = new Report();
@@ -108,14 +100,15 @@ export class InputReader {
   }
 
   async #holdersOf(blocks: TableWith<'block_height'>): Promise<readonly UnchangedFile[]> {
-    if (this.#unchanged.length === 0) return [];
+    const { unchanged } = this.selection;
+    if (unchanged.length === 0) return [];
     const { known, store } = this.reading;
     const rows = await store.rows(
       `SELECT DISTINCT source FROM ${known.held} WHERE block_height IN (SELECT block_height FROM ${blocks}) ORDER BY source`,
       { source: int },
     );
     const holders = new Set(rows.map((row) => row.source));
-    return this.#unchanged.filter(({ id }) => holders.has(id));
+    return unchanged.filter(({ id }) => holders.has(id));
   }
 
   async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {
@@ -128,7 +121,7 @@ export class InputReader {
       this.#forms.set(id, found.form);
       progress.found(found.form === 'no-records' ? 0 : found.bytes);
       if (found.form !== 'no-records') recognised.push(found);
-      // An index of rows never has records, so it is not reported as a file without records.
+      // An index of rows never has records.
       else if (!isIndexName(basename(file.path))) this.#withoutRecords.push(file.name);
     }
     if (exceeds(limits, 'keptInput', bytesOf(recognised))) await store.returnFreed();
@@ -153,13 +146,13 @@ export class InputReader {
   }
 
   /**
-   * Joins all runes tables if one was read or removed. Takes the runes of unchanged tables from the state if possible. Then reads unchanged
-   * ledgers again if a change of the runes changes their records. Throws an InputError if there is a ledger but no runes table.
+   * Joins all runes tables if one was read or removed. Then reads unchanged ledgers again whose records this changes. Throws an InputError
+   * if there is a ledger but no runes table.
    */
   async #updateRunes(): Promise<void> {
     const { known, store } = this.reading;
     const read = this.sources.filter(({ form }) => form === 'runes');
-    const unchanged = this.#unchanged.filter(({ form }) => form === 'runes');
+    const unchanged = this.selection.unchanged.filter(({ form }) => form === 'runes');
     const [ledger] = this.ledgers.values();
     if (ledger !== undefined && read.length + unchanged.length === 0)
       throw new InputError(`${ledger} is a ledger export, but the input has no runes table`, [
@@ -171,6 +164,6 @@ export class InputReader {
     this.joined = await joinRunes({ read, kept, readKept: () => this.#readAll(unchanged), names: this.names }, known.runes, store);
     this.runes = this.joined.all;
     const again = await ledgersToReadAgain(this.joined, known, store);
-    await this.#readAll(this.#unchanged.filter(({ id, form }) => isLedger(form) && (again === 'all' || again.has(id))));
+    await this.#readAll(this.selection.unchanged.filter(({ id, form }) => isLedger(form) && (again === 'all' || again.has(id))));
   }
 }

@@ -3,16 +3,16 @@ import { ACTIVITY_FIELDS, MAX_DIVISIBILITY } from '../contract/fields.ts';
 import { int, literal, type Store, text } from '../duckdb/store.ts';
 import { columnsOf, definitionOf, type Table, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
-import { type BlockRange, isInRange } from './blockRange.ts';
-import { canonicalCell, selectAs } from './canonicalRecordSql.ts';
+import type { BlockRange } from './blocksRead.ts';
+import { canonicalCell, isInRange, selectAs } from './canonicalRecordSql.ts';
 import { canonicalValue } from './cellSql.ts';
 import { namesTable, Report, shorten } from './inputFindings.ts';
-import type { KnownInput, RawSource } from './rawSource.ts';
-import { FIELDS, RUNES, type Runes } from './runesTable.ts';
+import { type KnownInput, type RawSource, RUNES, type Runes } from './rawSource.ts';
+import { fieldsOf } from './recognise.ts';
 
-const COLUMNS: readonly string[] = FIELDS.map(({ column }) => column);
+const FIELDS = fieldsOf('runes');
+const COLUMNS = FIELDS.map(({ column }) => column);
 
-/** The runes of a build. Runes of unchanged files are in the state of the last build. */
 export interface JoinedRunes {
   readonly all: Runes;
   /** Runes of the files that were read. */
@@ -21,7 +21,7 @@ export interface JoinedRunes {
   readonly isKept: string;
 }
 
-/** Columns that lists of etchings need. `cenotaph` is not among them, because no answer contains it. */
+/** Columns that lists of etchings need. No answer contains `cenotaph`. */
 const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
 
 /** True for a column that is NULL or empty if the rune has no such value. In any other column, NULL means unknown. */
@@ -33,21 +33,17 @@ const NO_TRANSACTION = '0'.repeat(64);
 
 /** Runes tables of a build. */
 export interface RunesTables {
-  /** Tables that were read. */
   readonly read: readonly RawSource[];
   /** File numbers of unchanged tables, whose runes are in the state. */
   readonly kept: readonly number[];
-  /** Reads the unchanged tables. */
   readonly readKept: () => Promise<readonly RawSource[]>;
   /** File names by file number. */
   readonly names: ReadonlyMap<number, string>;
 }
 
 /**
- * Joins all runes tables into one. Throws an InputError when two rows of a rune contradict each other.
- *
- * If a row lacks a value, the function takes the value from another row of the same rune. For a rune that is both in an unchanged and in
- * another table, it therefore needs the rows of all tables.
+ * Joins all runes tables into one. Throws an InputError when two rows of a rune contradict each other. If a row lacks a value, another row
+ * of the rune may have it. So a rune that is both in an unchanged and in another table needs the rows of all tables.
  */
 export async function joinRunes(
   { read: tables, kept: unchanged, readKept, names }: RunesTables,
@@ -84,8 +80,8 @@ export async function joinRunes(
 const NO_SYMBOL = '¤';
 
 /**
- * Returns SQL that selects the rows of a runes table, without the columns that the table lacks. A term is `''` if the rune does not have
- * it, and NULL if it is unknown. Rows without a premine come from tables that had only the required columns, so their terms are unknown.
+ * Returns SQL of the rows of a runes table, without the columns that the table lacks. A term is `''` if the rune does not have it, and NULL
+ * if it is unknown: rows without a premine come from tables that had only the required columns.
  */
 function runesSelect(source: RawSource): string {
   const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
@@ -103,7 +99,7 @@ function runesSelect(source: RawSource): string {
   return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
 }
 
-/** Throws an InputError for a rune that is too divisible, and if `areShared`, for one whose rows have different values in a column. */
+/** Throws an InputError for a rune that is too divisible, or that has rows with different values. */
 async function checkRunes(areShared: boolean, names: RunesTables['names'], store: Store): Promise<void> {
   const report = new Report();
   const divisible = `FROM all_runes WHERE divisibility > ${MAX_DIVISIBILITY}`;
@@ -129,9 +125,8 @@ async function checkRunes(areShared: boolean, names: RunesTables['names'], store
 }
 
 /**
- * Returns the unchanged ledgers that must be read again, because a change of the runes changes their records. Returns `all` if a rune was
- * removed, or if its number, names or divisibility changed. Records contain no other column of a rune. Otherwise returns the file numbers
- * of ledgers with an unknown rune that is now in the runes table.
+ * Returns the unchanged ledgers whose records a change of the runes changes. Returns `all` if a rune was removed, or if its number, names
+ * or divisibility changed: records contain no other column. Otherwise returns the numbers of ledgers with a rune that is no longer unknown.
  */
 export async function ledgersToReadAgain(
   { read, isKept }: JoinedRunes,
@@ -147,9 +142,8 @@ export async function ledgersToReadAgain(
 }
 
 /**
- * Returns SQL that counts the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records. Builds omit these
- * rows, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows for etchings whose name was already taken and for
- * the rune `0:0`.
+ * Returns SQL that counts the ledger rows in the range whose rune is not in `runes`. Builds omit them, as the original API server did.
+ * Databases of bitcoin-indexer v3.0 have such rows for etchings whose name was already taken, and for the rune `0:0`.
  */
 export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange | undefined): string {
   const height = canonicalCell(ledger, 'block_height');
@@ -157,10 +151,7 @@ export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange
     WHERE rune_id NOT IN (SELECT id FROM ${runes}) AND ${isInRange(height, range)} GROUP BY ALL`;
 }
 
-/**
- * Throws an InputError when the runes of all ledger rows are unknown, because then ledgers and runes are from different databases.
- * `ledgers` has the names of all ledgers by file number, even of ledgers that were not read.
- */
+/** Throws an InputError when the runes of all ledger rows are unknown, because then ledgers and runes are from different databases. */
 export async function checkRunesAreKnown(
   ledgers: ReadonlyMap<number, string>,
   { holds, allHolds, leftOut }: Record<'holds' | 'allHolds', TableWith<'source' | 'records'>> & Pick<KnownInput, 'leftOut'>,
@@ -183,9 +174,8 @@ export async function checkRunesAreKnown(
 }
 
 /**
- * SQL that creates the macro `shift_decimals`, which converts an amount from smallest units to a decimal number with `decimals` decimals:
- * `shift_decimals('18300', 2)` is `183.00`. The macro works on text, because no number type of DuckDB can represent 2^128 - 1 with 38
- * decimals.
+ * SQL of the macro `shift_decimals`, which converts an amount from smallest units: `shift_decimals('18300', 2)` is `183.00`. It works on
+ * text, because no number type of DuckDB can represent 2^128 - 1 with 38 decimals.
  */
 export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units, decimals) AS
   CASE WHEN decimals = 0 THEN units
@@ -210,7 +200,7 @@ export function ledgerSelect(
   ]);
   const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
   const eventIndex = value('event_index');
-  // Selects only these columns of the runes table, because both tables have other columns of the same name, such as tx_id.
+  // Both tables have other columns of the same name, such as tx_id.
   const names = `(SELECT id, number, name, spaced_name, divisibility FROM ${runes})`;
   return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN ${names} r ON r.id = rune_id`);
 }

@@ -1,16 +1,13 @@
 /**
- * Loads the input into the store: finds the input files, selects and reads the changed ones, checks every record, converts records to
- * canonical form, and compares them with each other and with unchanged blocks. Writes only to the scratch folder, and throws an InputError
- * for invalid input.
- *
- * Unchanged files are not read again, unless they share a block with a changed file. The shared block must be compared with its copies in
- * all other files.
+ * Loads the input into the store: finds the input files, reads the changed ones, checks every record, converts records to canonical form,
+ * and compares them with each other and with unchanged blocks. Unchanged files are read again only if they share a block with a changed
+ * file, because all copies of a block are compared.
  */
 import { basename, dirname } from 'node:path';
+import { MAX_INTEGER } from '../contract/fields.ts';
 import { type FolderIndex, isIndexName, namesOf } from '../contract/rowsSchemas.ts';
 import { type Columns, columns, type Table, type TableWith } from '../duckdb/table.ts';
 import { InputError } from '../errors.ts';
-import { describeRange } from './blockRange.ts';
 import { type BlocksRead, readIndex, readIndexes } from './blocksRead.ts';
 import { type FileRow, selectFiles } from './changedFiles.ts';
 import {
@@ -25,12 +22,12 @@ import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './joinRunes.ts';
 import { type Activity, makeActivity, readUnchanged } from './makeActivity.ts';
-import type { Reading } from './rawSource.ts';
-import type { Runes } from './runesTable.ts';
+import type { Reading, Runes } from './rawSource.ts';
 
 export interface Loaded
   extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>,
     Pick<Activity, 'spent' | 'rows' | 'notices'>,
+    Pick<InputReader, 'holds' | 'leftOut'>,
     BlocksRead {
   /** Blocks of changed, new and removed files. Only these blocks may change in the output. */
   readonly affected: Table<Columns<'block_height BIGINT'>>;
@@ -41,25 +38,21 @@ export interface Loaded
   readonly isListStale: boolean;
   /** Numbers of files with outdated rows in the state: files that were removed, changed, or read by this build. */
   readonly outdated: readonly number[];
-  readonly holds: InputReader['holds'];
-  readonly leftOut: InputReader['leftOut'];
   /** The runes. Undefined if the runes in the state have not changed. */
   readonly runes: InputReader['joined'];
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Index of the folder of rows, and the folder, if the input is exactly the files of one index. */
   readonly folder: { readonly path: string; readonly index: FolderIndex } | undefined;
-  /** Reads the records and spent outputs of blocks that are not `affected`. `runes` has all runes. Call it after the state was updated. */
+  /** Reads blocks that are not `affected`. `runes` has all runes. Call it after the state was updated. */
   readUnchanged(blocks: TableWith<'block_height'>, runes: Runes): Promise<Pick<Activity, 'records' | 'spent'>>;
-  /**
-   * Returns the name of a Parquet file that changed after its check. Rendering reads these files again, and would render records that were
-   * not checked.
-   */
+  /** Returns the name of a Parquet file that changed after its check. Rendering reads these files again. */
   changedFile(): string | undefined;
 }
 
 /**
- * Reads the input that changed since the last build (`reading.known`). In a full build, reads all input. `own` has the paths of the build's
- * own folders, which are never input. `findKnown` returns transactions of this input that are also in an unchanged block.
+ * Reads the input that changed since the last build (`reading.known`): in a full build, all of it. Writes only to the scratch folder. `own`
+ * has the build's own folders, which are never input. `findKnown` returns transactions that are also in an unchanged block. Throws an
+ * InputError for invalid input.
  */
 export async function loadInput(
   inputs: readonly string[],
@@ -77,7 +70,7 @@ export async function loadInput(
     if (changed === undefined) return;
     throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
   };
-  /** Runs a step. If it fails and an input file has changed meanwhile, the change is the likely cause. */
+  /** If a step fails and an input file has changed meanwhile, the change is the likely cause. */
   const orChanged = async <Result>(step: () => Promise<Result>): Promise<Result> => {
     try {
       return await step();
@@ -111,8 +104,9 @@ export async function loadInput(
     const others = `FROM ${known.blocks} WHERE block_height NOT IN (SELECT block_height FROM ${affected})`;
     const isEmpty = kept.counts.records === 0 && blocksRead.sources.length === 0;
     if (isEmpty && (await store.number(`SELECT count(*) AS number ${others}`)) === 0) {
+      const blocks = range && ` of the blocks from ${range.from} ${range.to === MAX_INTEGER ? 'on' : `to ${range.to}`}`;
       const shown = found.slice(0, 10).map((f) => f.name);
-      throw new InputError(`the input has no activity records${describeRange(range)}`, [
+      throw new InputError(`the input has no activity records${blocks ?? ''}`, [
         `Read: ${shown.join(', ')}.`,
         'An empty mirror would answer every request with an empty list, so it is not built.',
       ]);
@@ -137,7 +131,7 @@ export async function loadInput(
   });
 }
 
-/** Returns the folder of rows that has all input files. Undefined if there are other files. */
+/** Returns the folder of rows that has all input files, or undefined. */
 function onlyFolder(found: readonly InputFile[]): Loaded['folder'] {
   const file = found.find(({ path }) => isIndexName(basename(path)));
   const index = file && readIndex(file);

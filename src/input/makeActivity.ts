@@ -1,18 +1,18 @@
 /** Converts raw sources to canonical records: one row per record, with the same columns for every form of input. */
+import { join } from 'node:path';
 import { LEDGER_FIELDS, NODE_LEDGER_FIELDS } from '../contract/fields.ts';
-import type { Store } from '../duckdb/store.ts';
+import { type BlockRange, blockRanges } from '../duckdb/blockRanges.ts';
+import { readRows } from '../duckdb/readFilesSql.ts';
+import { int, MOST_PARTS, type Store } from '../duckdb/store.ts';
 import { type ColumnTypes, columns, columnsOf, type Table, type TableWith } from '../duckdb/table.ts';
-import { isInRange } from './blockRange.ts';
-import { canonicalCell, canonicalSelect, RECORDS, type Records } from './canonicalRecordSql.ts';
+import { exceeds } from '../limits.ts';
+import { canonicalCell, canonicalSelect, isInRange, RECORDS, type Records } from './canonicalRecordSql.ts';
 import { HELD, type InputReader } from './inputReader.ts';
 import { ledgerSelect } from './joinRunes.ts';
-import type { RawSource, Reading } from './rawSource.ts';
+import type { RawSource, Reading, Runes } from './rawSource.ts';
 import { FORMS_OF_ROWS, isLedger } from './recognise.ts';
-import type { Runes } from './runesTable.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
-import { dividedRecords, scatteredRanges } from './scatteredRecords.ts';
 
-/** Returns SQL that joins the rows of queries with these columns. There may be no query. */
 const unionOf = (types: ColumnTypes, queries: readonly string[]): string =>
   queries.length > 0
     ? queries.join(' UNION ALL ')
@@ -21,15 +21,14 @@ const unionOf = (types: ColumnTypes, queries: readonly string[]): string =>
 /** Columns of outputs that blocks spend. `output` is an outpoint, `txid:vout`. `address` is NULL without an address. */
 const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
 
-/** Records of the affected blocks (loadInput.ts). */
+/** Activity of the affected blocks (loadInput.ts). */
 export interface Activity {
-  /** Records of each affected block, from every file that has the block. */
+  /** Records from every file that has a block. */
   readonly records: Records;
-  /** Files of each affected block. */
   readonly held: Table<typeof HELD>;
-  /** Outputs that affected blocks spend. Only input from a node has such outputs. */
+  /** Only input from a node has spent outputs. */
   readonly spent: Table<typeof SPENT>;
-  /** Ledger rows of affected blocks, from one file per block. Or why the input has none to publish. */
+  /** Ledger rows, from one file per block. Or why the input has none to publish. */
   readonly rows: LedgerRows | { readonly why: string };
   readonly notices: readonly string[];
 }
@@ -41,7 +40,6 @@ export interface LedgerRows {
   readonly hasSpent: boolean;
 }
 
-/** Returns the records of affected blocks from all sources that `reader` has read. */
 export async function makeActivity(reader: InputReader, affected: TableWith<'block_height'>): Promise<Activity> {
   const { store } = reader.reading;
   const spent = await listSpent(reader, affected, store);
@@ -78,10 +76,7 @@ interface Joinable {
   readonly holds: TableWith<keyof typeof HELD>;
 }
 
-/**
- * Joins the records of sources. Lists the files of each of `blocks`. The records may also be of other blocks. Set `areRendered` if they are
- * rendered.
- */
+/** Joins the records of sources, which may also be of other blocks than `blocks`. Lists the files of each of `blocks`. */
 async function joinSources(
   files: Joinable,
   blocks: TableWith<'block_height'>,
@@ -89,13 +84,16 @@ async function joinSources(
   reading: Reading,
 ): Promise<Pick<Activity, 'held' | 'notices'> & { readonly all: string }> {
   const { store } = reading;
-  const { sources, holds } = files;
   const relations: Records[] = [];
-  const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
+  const direct = files.sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
   for (const source of direct) relations.push(await canonicalRecords(source, files, areRendered ? undefined : blocks, reading));
   const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
-  const held = await store.table('held', HELD, `SELECT * FROM ${holds} WHERE source IN (${ids.join(', ') || 'NULL'}) AND ${isIn(blocks)}`);
-  const envelopes = sources.filter((s) => s.form === 'envelope');
+  const held = await store.table(
+    'held',
+    HELD,
+    `SELECT * FROM ${files.holds} WHERE source IN (${ids.join(', ') || 'NULL'}) AND ${isIn(blocks)}`,
+  );
+  const envelopes = files.sources.filter((s) => s.form === 'envelope');
   const saved = envelopes.length === 0 ? undefined : await assembleSavedResponses(envelopes, blocks, store);
   if (saved !== undefined) {
     relations.push(saved.records);
@@ -132,10 +130,7 @@ async function listRows(reader: InputReader, held: Table<typeof HELD>): Promise<
   return { hasSpent, table: await reading.store.view('rows', all, unionOf(all, selects)) };
 }
 
-/**
- * Returns the spent outputs of blocks, of each block from one file. Scans Parquet files in place. In wrong data, a block may spend an
- * output twice.
- */
+/** Returns the spent outputs of blocks, of each block from one file. In wrong data, a block may spend an output twice. */
 async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_height'>, store: Store): Promise<Table<typeof SPENT>> {
   const nodes = sources.filter(({ form }) => form === 'node-ledger');
   const ids = nodes.flatMap(({ members }) => members.map(({ id }) => id)).join(', ') || 'NULL';
@@ -153,9 +148,9 @@ async function listSpent({ sources, holds }: Joinable, blocks: TableWith<'block_
 }
 
 /**
- * Returns a relation with the source's canonical records in the range. For Parquet files, the relation is a view of them, and for all other
- * files a table. If the blocks of a large source are scattered, it is a view of files in the store's folder. `holds` has the blocks of the
- * source. With `only`, for records that are not rendered, leaves them scattered, and takes only these blocks of files that are no Parquet.
+ * Returns the canonical records of a source in the range: a view of Parquet files, or a table. If the blocks of a large source are
+ * scattered, a view of files in the store's folder. With `only`, for records that are not rendered, leaves them scattered, and takes only
+ * these blocks of files that are no Parquet.
  */
 async function canonicalRecords(
   source: RawSource,
@@ -182,4 +177,47 @@ async function canonicalRecords(
   const parts = await dividedRecords(records, ranges, store);
   if (!source.isView) await store.run(`DROP TABLE ${records}`);
   return parts;
+}
+
+/** Number of rows that DuckDB reads or skips together. */
+const ROW_GROUP = 122_880;
+
+/** Maximum average number of ranges of blocks in a row group, above which the blocks of a source are scattered. */
+const MOST_RANGES = 3;
+
+/** Bytes of memory that DuckDB needs for a record. */
+const RECORD_BYTES = 1024;
+
+/**
+ * Returns the ranges of blocks by which the rows of a source must be divided, because their blocks are scattered: rendering reads one range
+ * after the other, and would read all rows each time. Undefined for few rows, and if the blocks are not scattered. `blocks` is SQL of the
+ * number of records of each block. `heights` is SQL of the rows' column `block_height`.
+ */
+export async function scatteredRanges(
+  blocks: string,
+  heights: string,
+  { limits: { servedAtOnce }, store }: { readonly limits: Pick<Reading['limits'], 'servedAtOnce'>; readonly store: Store },
+): Promise<readonly BlockRange[] | undefined> {
+  const count = await store.number(`SELECT coalesce(sum(records), 0)::BIGINT AS number FROM (${blocks})`);
+  if (!exceeds({ servedAtOnce }, 'servedAtOnce', count)) return undefined;
+  const counts = await store.view('counts', columns('block_height BIGINT, records BIGINT'), blocks);
+  const ranges = await blockRanges(counts, { listedAtOnce: servedAtOnce }, store);
+  const groups = await store.rows(
+    `SELECT min(block_height) AS first, max(block_height) AS last
+     FROM (SELECT block_height, row_number() OVER () // ${Math.min(ROW_GROUP, servedAtOnce)} AS number FROM ${heights}) GROUP BY number`,
+    { first: int, last: int },
+  );
+  const overlaps = groups.flatMap((group) => ranges.filter(({ first, last }) => first <= group.last && last >= group.first)).length;
+  return overlaps <= MOST_RANGES * (groups.length + ranges.length) ? undefined : ranges;
+}
+
+/** Writes the records of a relation into a file for each range, or for a few ranges, and returns a view of the files. */
+async function dividedRecords(records: Records, ranges: readonly BlockRange[], store: Store): Promise<Records> {
+  const each = Math.ceil(ranges.length / MOST_PARTS);
+  const ends = ranges.filter((_, i) => i % each === each - 1).slice(0, -1);
+  const part = `CASE ${ends.map(({ last }, i) => `WHEN block_height <= ${last} THEN ${i}`).join(' ')} ELSE ${ends.length} END`;
+  const folder = join(store.scratch, store.nameOf('scattered'));
+  const rows = `SELECT *, ${ends.length === 0 ? 0 : part} AS part FROM ${records}`;
+  await store.writeRows(rows, folder, { by: 'part', rowBytes: RECORD_BYTES });
+  return store.view('canonical', RECORDS, `SELECT ${Object.keys(RECORDS).map((name) => `"${name}"`)} FROM ${readRows(folder)}`);
 }

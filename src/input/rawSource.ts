@@ -1,19 +1,26 @@
 /**
- * A raw source is a group of input files of the same form and columns, read into one relation of the store. Its cells are not checked yet.
- * JSON and CSV are loaded into a table, so that they are parsed only once. For Parquet files, the relation is a view, which reads the files
- * in place.
+ * A raw source is a group of input files of the same form and columns in one relation, whose cells are not checked yet: a view of Parquet
+ * files, or a table with JSON or CSV, which is parsed only once.
  */
+import { RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import type { Store } from '../duckdb/store.ts';
-import type { TableWith } from '../duckdb/table.ts';
+import { columnsOf, type TableWith } from '../duckdb/table.ts';
 import { messageOf } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
-import type { WorkLimits } from '../limits.ts';
-import type { BlockRange } from './blockRange.ts';
+import { countCrossing, type WorkLimits } from '../limits.ts';
+import type { BlockRange } from './blocksRead.ts';
 import type { RawColumn } from './cellSql.ts';
 import type { FILES } from './changedFiles.ts';
 import type { ReadProgress } from './inputProgress.ts';
 import type { Form, Member, Recognised } from './recognise.ts';
-import type { Runes } from './runesTable.ts';
+
+/**
+ * Columns of the joined runes table, which has one row per rune. `premine` and terms are integers of up to 128 bits as text: cast them to
+ * UHUGEINT. A term that the rune does not have is NULL, and a missing symbol is `¤`. If `is_complete` is false, any column after
+ * `divisibility` may be NULL because no input has its value. `source` is the number of the rune's file; NULL for several files.
+ */
+export const RUNES = { ...columnsOf([...RUNE_FIELDS, ...RUNE_DETAILS]), is_complete: 'BOOLEAN', source: 'INTEGER' } as const;
+export type Runes = TableWith<keyof typeof RUNES>;
 
 /** Tables of the last build, with which a build compares the input. They are empty in a full build. */
 export interface KnownInput {
@@ -43,12 +50,12 @@ export interface RawSource {
   readonly members: readonly Member[];
   /** Word for a record in reports. */
   readonly unit: 'line' | 'record' | 'row';
-  /** Table or view with the column `source` and one column per field. */
+  /** It has the column `source` and one column per field. */
   readonly relation: string;
   /** SQL expression of a number that increases from record to record of a file. The numbers may have gaps. */
   readonly order: string;
   readonly columns: readonly RawColumn[];
-  /** True for Parquet files, which are scanned in place instead of being copied into a table. */
+  /** True for Parquet files, which are scanned in place. */
   readonly isView: boolean;
 }
 
@@ -60,6 +67,26 @@ export const pathsOf = (members: readonly Member[]): string[] => members.map(({ 
 
 export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** Returns the member that an error message of DuckDB names. Returns the first member if the message names none. */
+/** Returns the member that an error of DuckDB names, or the first. */
 export const memberNamedIn = <One extends Member>(members: readonly One[], error: unknown): One | undefined =>
   members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];
+
+/** Returns the SQL of a record's `source`, from the position of its file in a scan. */
+export const sourceNumber = (members: readonly Member[]): string =>
+  `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], file_index::BIGINT + 1)`;
+
+/** Creates a table with the rows of all members, in their order: `source`, and the expressions `columns`. `scan` makes a scan's SQL. */
+export async function fillTable(
+  table: string,
+  members: readonly Member[],
+  columns: string,
+  scan: (paths: readonly string[]) => string,
+  { limits: { filesPerScan }, store, progress }: Reading,
+): Promise<void> {
+  if (members.length > filesPerScan) countCrossing('filesPerScan');
+  for (let i = 0; i < members.length; i += filesPerScan) {
+    const some = members.slice(i, i + filesPerScan);
+    const rows = `SELECT ${sourceNumber(some)} AS source, ${columns} FROM ${scan(pathsOf(some))}`;
+    await progress.scan(bytesOf(some), () => store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${rows}` : `INSERT INTO ${table} ${rows}`));
+  }
+}

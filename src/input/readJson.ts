@@ -6,9 +6,8 @@ import { readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier, literal, type Store } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
-import { fillTable } from './fillTable.ts';
 import { namesTable, Report } from './inputFindings.ts';
-import type { RawSource, Reading } from './rawSource.ts';
+import { fillTable, type RawSource, type Reading } from './rawSource.ts';
 import type { Member, Recognised } from './recognise.ts';
 
 /** Fields for `total` and `offset` of a saved response. */
@@ -25,10 +24,7 @@ const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/
   return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
 });
 
-/**
- * Smallest and largest value of DuckDB's option `maximum_object_size` that a build sets. DuckDB rejects a record or a response that is
- * longer than the value of the option.
- */
+/** Smallest and largest value of DuckDB's `maximum_object_size`, the maximum length of a record or a response. */
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 
@@ -42,11 +38,8 @@ export async function readJson({ form, format }: Recognised, members: readonly M
   const types = isEnvelope
     ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
     : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
-  const options = [
-    `format = ${literal(format)}, compression = 'uncompressed'`,
-    `maximum_object_size = ${objectBytes}, columns = {${types}}`,
-  ];
-  const scan = (paths: readonly string[]) => readFiles('json', paths, options);
+  const options = `format = ${literal(format)}, compression = 'uncompressed', maximum_object_size = ${objectBytes}, columns = {${types}}`;
+  const scan = (paths: readonly string[]) => readFiles('json', paths, [options]);
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
   const relation = store.nameOf('raw');
   if (isEnvelope) {
@@ -82,10 +75,8 @@ async function checkPages(pages: string, members: readonly Member[], store: Stor
     FROM (SELECT source, rowid, results, total::VARCHAR AS total, "offset"::VARCHAR AS "offset" FROM ${pages})
     WHERE results IS NULL OR (len(results) = 0 AND NOT ${isPast})`;
   if ((await store.number(`SELECT count(*) AS number FROM (${faults})`)) === 0) return;
-  const files = await namesTable(
-    members.map(({ id, file }) => [id, file.name]),
-    store,
-  );
+  const names = members.map(({ id, file }) => [id, file.name] as const);
+  const files = await namesTable(names, store);
   const numbered = `SELECT rowid, row_number() OVER (PARTITION BY source ORDER BY rowid) AS number FROM ${pages}`;
   const report = new Report();
   await report.addFound(

@@ -1,13 +1,12 @@
 /** Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet. */
-import type { Field } from '../contract/fields.ts';
+import { type Field, MAX_INTEGER } from '../contract/fields.ts';
 import { readCsv, readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier, int, literal } from '../duckdb/store.ts';
 import { InputError } from '../errors.ts';
-import { mayBeInRange } from './blockRange.ts';
+import { isInRange } from './canonicalRecordSql.ts';
 import { shapeOf, typesOf } from './cellSql.ts';
-import { fillTable, sourceNumber } from './fillTable.ts';
 import { shorten } from './inputFindings.ts';
-import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
+import { fillTable, pathsOf, type RawSource, type Reading, sourceNumber } from './rawSource.ts';
 import { type Form, fieldsOf, type Member, type Recognised } from './recognise.ts';
 
 /** A column that a build reads. Its position `place` in the file is counted from 0. */
@@ -17,10 +16,7 @@ interface Wanted {
   readonly type: string;
 }
 
-/**
- * Reads CSV into a table, or creates a view of Parquet. Throws an InputError for values of an unsuitable type, and for a header that DuckDB
- * reads in another way than `recognise`.
- */
+/** Reads CSV into a table, or creates a view of Parquet. Throws an InputError for unsuitable types and for headers that DuckDB misreads. */
 export async function readTable(
   { file, form, format, columns, lineEnd }: Recognised,
   members: readonly Member[],
@@ -56,10 +52,7 @@ export async function readTable(
   };
 }
 
-/**
- * Removes the first row of each CSV file, which must be its header. Without this check, records could be lost where DuckDB reads a header
- * in another way than `recognise`.
- */
+/** Removes the first row of each CSV file. Records could be lost if DuckDB reads its header in another way than `recognise`. */
 async function takeHeaders(relation: string, wanted: readonly Wanted[], members: readonly Member[], { store }: Reading): Promise<void> {
   const isFirst = `rowid IN (SELECT min(rowid) FROM ${relation} GROUP BY source)`;
   const isHeader = wanted.map(({ field: { column } }) => `${identifier(column)} IS NOT DISTINCT FROM ${literal(column)}`).join(' AND ');
@@ -74,7 +67,7 @@ async function takeHeaders(relation: string, wanted: readonly Wanted[], members:
   await store.run(`DELETE FROM ${relation} WHERE ${isFirst}`);
 }
 
-/** Creates a view of Parquet files. Throws an InputError for values of a type that does not suit their field. */
+/** Creates a view of Parquet files: with integer heights, of the rows in the range and of those with an invalid height. */
 async function viewParquet(
   relation: string,
   form: Form,
@@ -98,12 +91,15 @@ async function viewParquet(
     if (file !== undefined)
       throw new InputError(`${file}: column ${field.column} has the type ${shorten(type)}, but its values must be ${types.words}`);
   }
-  // If the statistics of a row group show that all of its heights are outside the range, DuckDB skips the group. Otherwise it reads the
-  // heights first, and the other columns only if a height is in the range. A runes table is read in full, because blocks in the range may
-  // use runes that were etched below the range.
+  // DuckDB skips a row group if its statistics show that all heights are outside the range. Otherwise it reads the heights first, and other
+  // columns only if a height is in the range. A runes table is read in full, because blocks may use runes that were etched below the range.
   const hasHeights =
     form !== 'runes' && wanted.some(({ field, type }) => field.column === 'block_height' && shapeOf(field, type) === 'integer');
-  const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
+  // An invalid height is in no range, but must be read to be rejected.
+  const isWanted =
+    hasHeights && range !== undefined
+      ? `${isInRange('block_height', range)} OR block_height IS NULL OR block_height NOT BETWEEN 0 AND ${MAX_INTEGER}`
+      : 'true';
   await store.run(
     `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
   );

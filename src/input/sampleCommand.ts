@@ -31,3 +31,9 @@ export async function writeSample(flags: Flags, log: Log): Promise<void> {
     log.info('written', `${path}  ${bytes} bytes`, { path, bytes });
   }
 }
+
+/**
+ * SQL condition for rows of the sample's invented blocks, so that mirrors do not present them as real data. The heights are far above the
+ * tip of the chain. 8 zeros are too few for the hash of a real block of the main chain since 2010.
+ */
+export const IS_INVENTED = `(block_height BETWEEN 2000001 AND 2001000 AND starts_with(block_hash, '00000000f00d'))`;

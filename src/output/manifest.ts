@@ -12,7 +12,7 @@ import { FORMAT } from '../format/formatVersion.ts';
 import { lastRanked } from '../format/levels.ts';
 import type { ListTables } from '../format/listTables.ts';
 import type { BlocksRead } from '../input/blocksRead.ts';
-import { IS_INVENTED } from '../input/sampleMarks.ts';
+import { IS_INVENTED } from '../input/sampleCommand.ts';
 import { MANIFEST_PATH, rowsIndexPath } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { publishedIndex } from '../rows/publishRows.ts';

@@ -28,7 +28,7 @@ import { misfitOf } from '../contract/schemas.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { syncFolder } from '../disk/sync.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
-import { sha256Of } from '../input/checksums.ts';
+import { sha256Of } from '../input/changedFiles.ts';
 import { rowsIndexPath } from '../pages/filePaths.ts';
 
 const INDEX_FILE = 'index.json';

@@ -14,7 +14,7 @@ import { columnsOf } from '../duckdb/table.ts';
 import { JSON_TEXT, jsonOf } from '../engine/render/renderRecordSql.ts';
 import { isAbsence } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
-import { sha256Of } from '../input/checksums.ts';
+import { sha256Of } from '../input/changedFiles.ts';
 
 export interface TableForm {
   readonly fields: readonly Field[];

@@ -10,7 +10,7 @@ import type { StateTables } from '../engine/state/state.ts';
 import { messageOf } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Records } from '../input/canonicalRecordSql.ts';
-import { RUNES } from '../input/runesTable.ts';
+import { RUNES } from '../input/rawSource.ts';
 import { parseFacts } from '../lists/etchings.ts';
 import { isFromNode, type Verification } from './verification.ts';
 

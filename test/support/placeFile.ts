@@ -1,7 +1,7 @@
 /** Puts files of rows into a folder of rows. */
 import { statSync } from 'node:fs';
 import type { Kind, RowFile } from '../../src/contract/rowsSchemas.ts';
-import { sha256Of } from '../../src/input/checksums.ts';
+import { sha256Of } from '../../src/input/changedFiles.ts';
 import { moveIn } from '../../src/rows/rowsFolder.ts';
 import type { Content } from '../../src/rows/rowsForm.ts';
 

@@ -16,7 +16,7 @@ import { columns, definitionOf, Table } from '../../duckdb/table.ts';
 import { BuildError } from '../../errors.ts';
 import { FILES } from '../../input/changedFiles.ts';
 import { HELD, LEFT_OUT } from '../../input/inputReader.ts';
-import { RUNES } from '../../input/runesTable.ts';
+import { RUNES } from '../../input/rawSource.ts';
 import { VERSION } from '../../version.ts';
 import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 

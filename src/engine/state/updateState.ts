@@ -2,7 +2,7 @@
 import { flag, int, literal, type Store } from '../../duckdb/store.ts';
 import { type Columns, columns, type Table } from '../../duckdb/table.ts';
 import type { Loaded } from '../../input/loadInput.ts';
-import { RUNES } from '../../input/runesTable.ts';
+import { RUNES } from '../../input/rawSource.ts';
 import type { WorkLimits } from '../../limits.ts';
 import type { Layout } from '../../pages/mirrorOptions.ts';
 import type { WrittenBlock } from '../render/batchWriter.ts';

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Store } from '../../../src/duckdb/store.ts';
-import { scatteredRanges } from '../../../src/input/scatteredRecords.ts';
+import { scatteredRanges } from '../../../src/input/makeActivity.ts';
 import { LIMITS } from '../../../src/limits.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, treeOfRecords } from '../../support/build.ts';
 import { limitsWith } from '../../support/limits.ts';

@@ -1,16 +1,46 @@
-/** Reports the invalid records of a source: file, line and broken rule. */
+/** Checks the records of a source, and reports the invalid ones: file, line and broken rule. */
 import { attempt } from '../attempt.ts';
 import { RULES } from '../contract/fields.ts';
+import { duckdbMessage, isAboutFile } from '../duckdb/duckdbErrors.ts';
+import { readFiles } from '../duckdb/readFilesSql.ts';
 import { identifier, int, literal, nullable, type Store, text } from '../duckdb/store.ts';
+import { InputError } from '../errors.ts';
 import { EQUAL_INDEX, rulesOf, validity } from './canonicalRecordSql.ts';
 import { type Report, shorten } from './inputFindings.ts';
-import type { RawSource } from './rawSource.ts';
-import { isBlank, linesOf } from './readLines.ts';
+import { memberNamedIn, type RawSource } from './rawSource.ts';
+import { isBlank, linesOf } from './readSource.ts';
+
+/**
+ * Returns the view of Parquet files with canonical columns if every cell is valid and canonical, such as a lower-case hash without prefix;
+ * otherwise undefined. Exports of this program and of the indexer are canonical, and need no conversion when they are read again. Throws an
+ * InputError if a file is broken.
+ */
+export async function inCanonicalForm(source: RawSource, store: Store): Promise<RawSource | undefined> {
+  const columns = source.columns.map((column) => (column.shape === 'text' ? { ...column, shape: 'canonical' as const } : column));
+  // Columns of free text have no rule, so the check alone would not read them. Lengths do, so damage is found before rendering.
+  const unruled = columns
+    .filter((c) => c.shape === 'canonical' && c.field.kind === 'text')
+    .map((c) => `, max(strlen(${identifier(c.field.column)}))`);
+  try {
+    const other = `count(*) FILTER (WHERE NOT (${validity(columns)})) AS number`;
+    return (await store.number(`SELECT ${other}${unruled.join('')} FROM ${source.relation}`)) === 0 ? { ...source, columns } : undefined;
+  } catch (error) {
+    if (!isAboutFile(error)) throw error;
+    // Some messages of DuckDB do not name the file.
+    let broken = memberNamedIn(source.members, error);
+    for (const member of source.members) {
+      const read = store.run(`SELECT max(strlen(COLUMNS(*)::VARCHAR)) FROM ${readFiles('parquet', [member.path])}`);
+      if (!(await read.then(() => false, isAboutFile))) continue;
+      broken = member;
+      break;
+    }
+    throw new InputError(`${broken?.file.name} is broken Parquet: ${duckdbMessage(error)}`);
+  }
+}
 
 /**
  * Columns that locate a record: its file, the number of the record or saved response in the file, and the position of the record in a saved
- * response. `broken` has the names of the rules that it breaks. None of these names is the name of a field, because the fields are in the
- * same row.
+ * response. `broken` has the names of its broken rules. No field has one of these names.
  */
 const PLACE = { source: int, place: int, item: nullable(int), broken: text };
 
@@ -46,7 +76,7 @@ export async function reportBadRecords(source: RawSource, report: Report, store:
   report.add(faults, Math.max(bad - rows.length, 0) + faults.length);
 }
 
-/** Returns the lines of records of an NDJSON file. After a blank line, they differ from the numbers of the records. */
+/** Returns the lines of records of an NDJSON file: after a blank line, other numbers than those of the records. */
 async function lineNumbers(path: string, records: ReadonlySet<number>): Promise<ReadonlyMap<number, number>> {
   const lines = new Map<number, number>();
   let [line, record] = [0, 0];
@@ -58,7 +88,6 @@ async function lineNumbers(path: string, records: ReadonlySet<number>): Promise<
   return lines;
 }
 
-/** Returns a message about a broken rule (`rulesOf`): field, value and rule. */
 function faultOf(name: string, { columns, unit }: RawSource, row: Readonly<Record<string, unknown>>): string {
   const column = columns.find(({ field }) => field.column === (name === EQUAL_INDEX ? 'output' : name));
   if (column === undefined) throw new Error(`no column has the rule ${name}`);
