@@ -32,24 +32,13 @@ const CHECKSUM_STEPS = Int32Array.from({ length: 32 }, (_, top) =>
 
 const checksumWith = (sum: number, word: number): number => ((sum & 0x1ffffff) << 5) ^ word ^ (CHECKSUM_STEPS[sum >>> 25] ?? 0);
 
-/** Returns the bech32 checksum of a prefix. The checksum of an address continues from it. */
-function sumOfPrefix(prefix: string): number {
+/** Returns a bech32 address. Written for speed, because a pull needs thousands of addresses per block. */
+function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
   let sum = 1;
   for (let i = 0; i < prefix.length; i++) sum = checksumWith(sum, prefix.charCodeAt(i) >> 5);
   sum = checksumWith(sum, 0);
   for (let i = 0; i < prefix.length; i++) sum = checksumWith(sum, prefix.charCodeAt(i) & 31);
-  return sum;
-}
-
-/** Result of the checksum of a valid address: bech32's constant for version 0, bech32m's (BIP 350) for later ones. */
-const endOfSum = (version: number): number => (version === 0 ? 1 : 0x2bc830a3);
-
-/**
- * Returns the bech32 address of a witness program: the bytes of `script` after the first two. Written for speed, because a pull needs
- * thousands of addresses per block.
- */
-function witnessAddress(prefix: string, version: number, script: Uint8Array): string {
-  let sum = checksumWith(sumOfPrefix(prefix), version);
+  sum = checksumWith(sum, version);
   // Words of 5 bits: one for the version, then the program, then six for the checksum.
   const codes = new Array<number>(1 + Math.ceil(((script.length - 2) * 8) / 5) + 6);
   codes[0] = CODES[version] ?? 0;
@@ -66,7 +55,8 @@ function witnessAddress(prefix: string, version: number, script: Uint8Array): st
     }
   }
   for (let i = 0; i < 6; i++) sum = checksumWith(sum, 0);
-  sum ^= endOfSum(version);
+  // The checksum of a valid address ends with bech32's constant for version 0, and with bech32m's (BIP 350) for later ones.
+  sum ^= version === 0 ? 1 : 0x2bc830a3;
   for (let shift = 25; shift >= 0; shift -= 5) codes[at++] = CODES[(sum >> shift) & 31] ?? 0;
   return `${prefix}1${String.fromCharCode.apply(null, codes)}`;
 }
@@ -107,18 +97,12 @@ export function scriptOfAddress(address: string, network: Network, hash256: Hash
   return script !== undefined && addressOf(script, network, hash256) === address ? script : undefined;
 }
 
-/** Number of digits of the largest base58 address. */
-const MOST_DIGITS = 35;
-
-/** Number of characters of a bech32 checksum. */
-const CHECKSUM = 6;
-
 /** Values of bech32's letters by their character codes; 0 for all other characters. */
 const VALUES = Uint8Array.from({ length: 128 }, (_, code) => Math.max(LETTERS.indexOf(String.fromCharCode(code)), 0));
 
-/** Returns the script of a bech32 address. The character at `at` is the witness version, and the program follows. */
+/** Returns the script of a bech32 address. At `at` is the witness version. A program and a checksum of 6 characters follow. */
 function witnessScript(address: string, at: number): Uint8Array | undefined {
-  const end = address.length - CHECKSUM;
+  const end = address.length - 6;
   const length = Math.floor(((end - at - 1) * 5) / 8);
   if (length < 2 || length > 40) return undefined;
   const script = new Uint8Array(2 + length);
@@ -138,7 +122,8 @@ function witnessScript(address: string, at: number): Uint8Array | undefined {
 
 function hashScript(address: string, { p2pkh }: Network): Uint8Array | undefined {
   const digits = Array.from(address, (letter) => DIGITS.indexOf(letter));
-  if (digits.includes(-1) || digits.length > MOST_DIGITS) return undefined;
+  // The largest address has 35 digits.
+  if (digits.includes(-1) || digits.length > 35) return undefined;
   const value = digits.reduce((sum, digit) => sum * 58n + BigInt(digit), 0n);
   const [version, ...bytes] = Array.from({ length: BASE58_BYTES }, (_, i) => Number((value >> BigInt(8 * (BASE58_BYTES - 1 - i))) & 0xffn));
   const hash = bytes.slice(0, 20);

@@ -1,10 +1,7 @@
 /**
- * Allocates the runes of a transaction from its inputs, premine and mint to its outputs.
- *
- * A transaction may have hundreds of thousands of edicts, and each edict may give runes to all outputs, which makes a billion moves. So
- * moves are stored in pieces, such as "this spent output gives amount A to each of these outputs". A source of runes (a spent output, the
- * premine or a mint) is an **entry**. For any number of outputs, an edict makes at most three pieces, plus two for each entry that it
- * empties.
+ * Allocates the runes of a transaction from its **entries** (spent outputs, premine and mint) to its outputs. A transaction may have
+ * hundreds of thousands of edicts, and each may give runes to all outputs, which makes a billion moves. So moves are stored in pieces, such
+ * as "this entry gives amount A to each of these outputs": an edict makes at most three, plus two for each entry that it empties.
  */
 import type { RuneId } from './runeId.ts';
 
@@ -56,8 +53,7 @@ export class Allocation {
 
   /** Returns the queues of all runes, ascending by rune id. */
   queues(): Queue[] {
-    const queues = [...this.#queues.values()];
-    return queues.length > 1 ? queues.sort((a, b) => a.rune - b.rune) : queues;
+    return [...this.#queues.values()].sort((a, b) => a.rune - b.rune);
   }
 
   /** Adds an amount to the runes that edicts can move. */
@@ -140,7 +136,6 @@ export class Allocation {
     return piece.count === 1 ? piece.first : (this.destinations[piece.first + n] ?? NOWHERE);
   }
 
-  /** True if this destination burns runes. */
   isBurned(output: number): boolean {
     return this.burns[output] ?? true;
   }

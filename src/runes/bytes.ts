@@ -5,10 +5,7 @@ const HASH_BYTES = 32;
 /** Computes the double SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
 export type Hash256 = (bytes: Uint8Array) => Uint8Array;
 
-/**
- * Copies the bytes from `from` to `to`. Used instead of `slice`, which copies a Uint8Array but returns a view of a Node Buffer, although
- * both have the same type. test/project/architecture.test.ts forbids `slice`.
- */
+/** Copies bytes. Replaces `slice`, which is forbidden: it copies a Uint8Array, but returns a view of a Node Buffer of the same type. */
 export function copyOf(bytes: Uint8Array, from = 0, to = bytes.length): Uint8Array {
   return new Uint8Array(bytes.subarray(from, to));
 }
@@ -45,7 +42,6 @@ export function outpointBytes(text: string): Uint8Array {
   return bytes;
 }
 
-/** Returns the value of a lower-case hex digit. */
 function digitAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code < 0x3a ? code - 0x30 : code - 0x57;

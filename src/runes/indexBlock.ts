@@ -1,7 +1,4 @@
-/**
- * Indexes a block by ord's rules: computes the rows of activity and the changes to the ledger. Both follow from the block and from the
- * ledger before it.
- */
+/** Indexes a block by ord's rules: computes the rows of activity and the changes to the ledger, from the block and the ledger before it. */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { copyOf, type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
@@ -42,18 +39,16 @@ export interface Indexing {
 }
 
 /**
- * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks. The ledger may be at an earlier
- * block, because blocks are fetched ahead. Then the list may have more inputs than needed.
+ * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks. With the ledger of an earlier
+ * block, as when blocks are fetched ahead, the list may have more inputs than needed.
  */
 export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
   const minimum = minimumName(height, network);
-  const found: Commitment[] = [];
-  block.transactions.forEach((transaction, index) => {
+  return block.transactions.flatMap((transaction, index) => {
     const name = transaction.message && etchedName(transaction.message);
-    if (name === undefined || !mayBeEtched(name, minimum, ledger)) return;
-    for (const input of committingInputs(block, transaction, name)) found.push({ transaction: index, input });
+    if (name === undefined || !mayBeEtched(name, minimum, ledger)) return [];
+    return committingInputs(block, transaction, name).map((input) => ({ transaction: index, input }));
   });
-  return found;
 }
 
 /** Returns the name of the rune that a message etches, as a number. Undefined for an etching without a name, and for none. */
@@ -76,19 +71,14 @@ export function indexBlock(block: Block, indexing: Indexing): Changes {
   const state = new BlockIndexer(block, indexing);
   if (indexing.height >= indexing.network.firstHeight) {
     if (indexing.network.seeded && indexing.height === indexing.network.firstHeight) state.addUncommonGoods();
-    block.transactions.forEach((transaction, index) => {
-      state.index(transaction, index);
-    });
+    for (const [index, transaction] of block.transactions.entries()) state.index(transaction, index);
   }
   return state.changes();
 }
 
 const NO_SCRIPT = new Uint8Array();
 
-/**
- * Returns a hash of the outpoint at `at`. A transaction may have thousands of outputs, which all get different hashes. The hash is a signed
- * integer of 32 bits, which engines store without a number object.
- */
+/** Returns a hash of the outpoint at `at`, different for all outputs of a transaction. Engines store 32 bits without a number object. */
 const bucketOf = (bytes: Uint8Array, at: number): number => uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1);
 
 /** Output of this block that has runes. */
@@ -104,11 +94,6 @@ interface SpentOutput {
   readonly output: RuneOutput;
 }
 
-/** Rune of this block or of the ledger, with its number of mints so far. */
-interface MintedRune extends Mintable {
-  mints: number;
-}
-
 /** Indexes the transactions of a block one by one, in order. */
 export class BlockIndexer {
   readonly #minimum: bigint;
@@ -119,8 +104,8 @@ export class BlockIndexer {
   readonly #buckets = new Map<number, OwnOutput>();
   readonly #runes: NewRune[] = [];
   readonly #names = new Set<bigint>();
-  /** Runes that were minted or etched in this block. */
-  readonly #minted = new Map<RuneId, MintedRune>();
+  /** Runes that were minted or etched in this block, with their mints so far. */
+  readonly #minted = new Map<RuneId, Mintable>();
   readonly #addresses = new Map<number, { readonly script: Uint8Array; readonly address: string | null }>();
 
   constructor(
@@ -153,18 +138,12 @@ export class BlockIndexer {
 
   /** Indexes the next transaction. `index` is its index in the block. Returns the rune that it etches. */
   index(transaction: TransactionPlace, index: number): NewRune | undefined {
-    const spent = this.#spend(transaction);
-    return spent || transaction.message ? this.#move(transaction, index, spent) : undefined;
-  }
-
-  /** Moves the runes of a transaction. Returns the rune that it etches. */
-  #move(transaction: TransactionPlace, index: number, spent: readonly SpentOutput[] | undefined): NewRune | undefined {
     const { message } = transaction;
-    const outpoints = spent?.map((one) => this.#spentText(one)).join();
-
+    const spent = this.#spend(transaction);
+    if (spent.length === 0 && !message) return undefined;
     const allocation = new Allocation(burnedOutputs(this.block, transaction));
-    for (const { output } of spent ?? []) for (const { rune, amount } of output.balances) allocation.add(rune, amount, output.script);
-    const emit = this.#emitter(transaction, index, outpoints);
+    for (const { output } of spent) for (const { rune, amount } of output.balances) allocation.add(rune, amount, output.script);
+    const emit = this.#emitter(transaction, index, spent);
     const move = (others: number) => emitMoves(allocation, emit, (script) => this.#addressOf(script), others);
     const mint = message?.mint && this.#mint(message.mint);
     const etched = message && this.#etch(message, transaction, index);
@@ -196,47 +175,27 @@ export class BlockIndexer {
     return etched;
   }
 
-  /**
-   * Returns the outputs with runes that a transaction spends, and marks them as spent. Returns undefined if there are none, as for most
-   * transactions.
-   */
-  #spend({ firstInput, inputs }: TransactionPlace): SpentOutput[] | undefined {
+  /** Returns the outputs with runes that a transaction spends, and marks them as spent. */
+  #spend({ firstInput, inputs }: TransactionPlace): SpentOutput[] {
     const { bytes, inputs: outpoints } = this.block;
-    let spent: SpentOutput[] | undefined;
+    const spent: SpentOutput[] = [];
     for (let i = firstInput; i < firstInput + inputs; i++) {
       const at = outpoints[i] ?? 0;
-      const output = this.#spendOwn(bytes, at) ?? this.#spendOld(bytes, at);
+      let own = this.#buckets.get(bucketOf(bytes, at));
+      while (own && !sameBytes(own.outpoint, 0, bytes, at, OUTPOINT_BYTES)) own = own.before;
+      const output = own ?? this.indexing.ledger.output(bytes, at);
       if (!output) continue;
-      spent ??= [];
+      if (own) own.spent = true;
+      else this.#spent.push(copyOf(bytes, at, at + OUTPOINT_BYTES));
       spent.push({ at, output });
     }
     return spent;
   }
 
-  /** Spends an output of this block. */
-  #spendOwn(bytes: Uint8Array, at: number): RuneOutput | undefined {
-    let own = this.#buckets.get(bucketOf(bytes, at));
-    while (own && !sameBytes(own.outpoint, 0, bytes, at, OUTPOINT_BYTES)) own = own.before;
-    if (own) own.spent = true;
-    return own;
-  }
-
-  /** Spends an output of the ledger. */
-  #spendOld(bytes: Uint8Array, at: number): RuneOutput | undefined {
-    const output = this.indexing.ledger.output(bytes, at);
-    if (output) this.#spent.push(copyOf(bytes, at, at + OUTPOINT_BYTES));
-    return output;
-  }
-
-  #spentText({ at, output }: SpentOutput): string {
-    const address = this.#addressOf(output.script);
-    return `${outpointText(this.block.bytes, at)}${address === null ? '' : `:${address}`}`;
-  }
-
   /** Counts and returns a mint. Returns undefined if the rune does not exist or cannot be minted at this height. */
   #mint(id: MessageId): { rune: RuneId; amount: bigint } | undefined {
     const rune = knownId(id);
-    const found: MintedRune | undefined = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
+    const found = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
     if (!found?.terms) return undefined;
     const { heightStart, offsetStart, heightEnd, offsetEnd, cap } = found.terms;
     const window = mintWindow(found.block, [heightStart, offsetStart], [heightEnd, offsetEnd]);
@@ -306,7 +265,6 @@ export class BlockIndexer {
     });
   }
 
-  /** Stores the outputs that received runes. */
   #create(allocation: Allocation, transaction: TransactionPlace, index: number): void {
     const balances = new Map<number, { rune: RuneId; amount: bigint }[]>();
     for (const { rune, pieces } of allocation.queues()) {
@@ -317,7 +275,6 @@ export class BlockIndexer {
         else balances.set(output, [{ rune, amount }]);
       }
     }
-    if (balances.size === 0) return;
     const txid = this.block.txids.subarray(32 * index, 32 * index + 32);
     for (const [output, runes] of balances) {
       const outpoint = new Uint8Array(OUTPOINT_BYTES);
@@ -331,13 +288,14 @@ export class BlockIndexer {
     }
   }
 
-  /**
-   * Returns a function that makes the rows of a transaction: adds the columns that its events share. `spent` has the outpoints with runes
-   * that the transaction spends.
-   */
-  #emitter(transaction: TransactionPlace, index: number, spent: string | undefined): (event: Event) => void {
+  /** Returns a function that makes the rows of a transaction: adds the columns that its events share. */
+  #emitter(transaction: TransactionPlace, index: number, spent: readonly SpentOutput[]): (event: Event) => void {
     const { block, indexing } = this;
     const txId = hashText(block.txids, 32 * index);
+    const outpoints = spent.map(({ at, output }) => {
+      const address = this.#addressOf(output.script);
+      return `${outpointText(block.bytes, at)}${address === null ? '' : `:${address}`}`;
+    });
     let events = 0;
     return ({ rune, operation, output = null, sender, amount = null }) => {
       const receiver = output === null || operation === 'burn' ? null : this.#addressOf(scriptOf(block, transaction, output));
@@ -354,9 +312,8 @@ export class BlockIndexer {
         amount,
         operation,
         timestamp: block.time,
-        // Only the first row has the spent outputs. A transaction that spends runes always has a row, because its runes are moved or
-        // burned.
-        spent: events === 0 ? (spent ?? null) : null,
+        // A transaction that spends runes always has a first row, because its runes are moved or burned.
+        spent: events === 0 ? outpoints.join() || null : null,
       });
       events += 1;
     };
@@ -364,8 +321,7 @@ export class BlockIndexer {
 
   #addressOf(script: Uint8Array): string | null {
     if (!hasAddress(script)) return null;
-    // Caches addresses, because many transactions of a block share them. The key is a part of the hash in the script. A later script with
-    // the same key replaces an earlier one.
+    // Caches addresses, because many transactions of a block share them. The key is a part of the hash in the script.
     const key = uint32At(script, 4) ^ uint32At(script, 8);
     const known = this.#addresses.get(key);
     if (known && known.script.length === script.length && sameBytes(known.script, 0, script, 0, script.length)) return known.address;
@@ -375,7 +331,6 @@ export class BlockIndexer {
   }
 }
 
-/** Returns a boolean for each output of a transaction: true for an OP_RETURN. */
 function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, outputs }: TransactionPlace): boolean[] {
   const burned: boolean[] = [];
   for (let i = firstOutput; i < firstOutput + outputs; i++) burned.push(isOpReturn(bytes, scripts[i] ?? 0, scriptLengths[i] ?? 0));

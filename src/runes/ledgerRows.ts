@@ -12,7 +12,6 @@ export interface LedgerRow {
   readonly tx_index: number;
   readonly event_index: number;
   readonly tx_id: string;
-  /** Index of the output. */
   readonly output: number | null;
   readonly address: string | null;
   readonly receiver_address: string | null;
@@ -62,25 +61,13 @@ type Emit = (event: Event) => void;
 /** Maximum number of rows of a transaction. A transaction that needs more gets sums instead (docs/files.md). */
 const MAX_ROWS = 10_000;
 
-/**
- * Emits the rows of all moves. `others`, the number of the transaction's other rows, counts towards MAX_ROWS. `addressOf` returns the
- * address of a script, null for none.
- */
+/** Emits the rows of all moves. `others` is the number of the transaction's other rows. `addressOf` returns null for no address. */
 export function emitMoves(allocation: Allocation, emit: Emit, addressOf: (script: Uint8Array) => string | null, others: number): void {
-  let rows = others;
-  for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);
-  if (rows > MAX_ROWS) emitSums(allocation, emit, addressOf);
-  else emitEach(allocation, emit);
-}
-
-/** Counts the rows of a piece without creating them. */
-function rowsOf(allocation: Allocation, { first, count, sender, begins }: Piece): number {
-  if (count === 1 && allocation.isBurned(first)) return 1;
-  return (begins ? count : 0) + (sender ? count : 0);
-}
-
-function emitEach(allocation: Allocation, emit: Emit): void {
   const { pieces } = allocation;
+  let rows = others;
+  for (const { first, count, sender, begins } of pieces)
+    rows += count === 1 && allocation.isBurned(first) ? 1 : (begins ? count : 0) + (sender ? count : 0);
+  if (rows > MAX_ROWS) return void emitSums(allocation, emit, addressOf);
   for (const [i, piece] of pieces.entries()) {
     const { rune } = piece.queue;
     for (let n = 0; n < piece.count; n++) {
@@ -104,10 +91,7 @@ function emitGiven(allocation: Allocation, emit: Emit, { queue: { rune }, sender
   else if (sender) emit({ rune, operation: 'send', output, sender, amount });
 }
 
-/**
- * Emits a row per sum instead of a row per move: received amounts by rune and output, then sent or burned amounts by rune, sender and
- * output.
- */
+/** Emits a row per sum: received amounts by rune and output, then sent or burned amounts by rune, sender and output. */
 function emitSums(allocation: Allocation, emit: Emit, addressOf: (script: Uint8Array) => string | null): void {
   const queues = allocation.queues();
   for (const { rune, pieces } of queues)

@@ -21,7 +21,6 @@ export function mintWindow(etched: number, starts: Limit, ends: Limit): MintWind
   };
 }
 
-/** Returns a limit as two heights. */
 const heightsOf = (etched: number, [height, offset]: Limit): readonly [bigint | undefined, bigint | undefined] => [
   height === undefined || height === null ? undefined : BigInt(height),
   offset === undefined || offset === null ? undefined : BigInt(offset) + BigInt(etched),

@@ -1,8 +1,4 @@
-/**
- * Parses the bytes of a block: header, transaction ids, and offsets of inputs and output scripts.
- *
- * Stores only offsets of inputs and scripts, because most transactions have no runes, so most are never read again.
- */
+/** Parses the bytes of a block. Stores only offsets of inputs and scripts, because most have no runes, and are never read again. */
 import { copyOf, type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import { decodeMessage, type Message } from './runestone.ts';
 import { isMessage } from './script.ts';
@@ -13,6 +9,7 @@ export class BlockError extends Error {
 }
 
 export const HEADER_BYTES = 80;
+const HASH_BYTES = 32;
 
 /** Size of an outpoint: a transaction id and an output index. */
 export const OUTPOINT_BYTES = 36;
@@ -35,9 +32,8 @@ export interface TransactionPlace {
   readonly witness: number;
 }
 
-/** Fields of a block's header. */
+/** Fields of a block's header. Hashes are as Bitcoin displays them. */
 export interface Header {
-  /** Hash as Bitcoin displays it, like `previous`. */
   readonly hash: string;
   /** Hash of the block before. */
   readonly previous: string;
@@ -130,15 +126,14 @@ export function readParts(bytes: Uint8Array, hash256: Hash256): BlockParts {
   const reader = new Reader(bytes);
   reader.skip(HEADER_BYTES, 'its header');
   const header = readHeader(bytes, hash256);
-  const { hash } = header;
   const count = reader.count('the number of transactions');
   // Checks the count before memory is allocated for it. A transaction has 10 bytes or more.
   if (count === 0 || count * 10 > bytes.length) throw new BlockError(`a block of ${bytes.length} bytes cannot have ${count} transactions`);
   const read = readTransactions(reader, count, hash256);
   if (reader.at !== bytes.length)
-    throw new BlockError(`block ${hash} has ${bytes.length - reader.at} unexpected bytes after its last transaction`);
+    throw new BlockError(`block ${header.hash} has ${bytes.length - reader.at} unexpected bytes after its last transaction`);
   if (!sameBytes(merkleRoot(read.txids, hash256), 0, bytes, 36, 32))
-    throw new BlockError(`block ${hash} has transactions that do not match the merkle root in its header`);
+    throw new BlockError(`block ${header.hash} has transactions that do not match the merkle root in its header`);
   return { ...header, bytes, ...read };
 }
 
@@ -153,14 +148,12 @@ export function readUnconfirmed(bytes: Uint8Array, count: number, hash256: Hash2
   return withPlaces({ hash: '', previous: '', time: 0, bytes, ...read });
 }
 
-/** Reads `count` transactions from the position of `reader` on. */
 function readTransactions(reader: Reader, count: number, hash256: Hash256): Omit<BlockParts, keyof Header | 'bytes'> {
   const { bytes } = reader;
   const places = new Uint32Array(PLACE_WORDS * count);
   const [inputs, scripts, scriptLengths] = [new IntegerList(), new IntegerList(), new IntegerList()];
   const txids = new Uint8Array(32 * count);
-  // The id of a transaction is the hash of its bytes without flag and witnesses. So version and lock time are moved next to the inputs and
-  // outputs, in a copy.
+  // A transaction's id is the hash of its bytes without flag and witnesses. So a copy has version and lock time beside the other parts.
   const moved = copyOf(bytes);
 
   for (let index = 0; index < count; index++) {
@@ -219,10 +212,7 @@ export function withPlaces(parts: BlockParts): Block {
   return { ...parts, transactions };
 }
 
-/**
- * Returns the merkle root of the transaction ids. Returns zeros for a list whose end is repeated, because such a list would have the same
- * root as the list without the repetition (CVE-2012-2459).
- */
+/** Returns the merkle root of transaction ids; zeros if their end is repeated, which would not change the root (CVE-2012-2459). */
 export function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   let level = txids;
   for (let count = txids.length / 32; count > 1; count = level.length / 32) {
@@ -258,4 +248,47 @@ export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint
     }
     return end;
   });
+}
+
+/**
+ * Checks that the witnesses of a block are those that its coinbase commits to (BIP 141). The merkle root covers all other bytes of the
+ * transactions. On some networks the first blocks are older than this rule, and have no witnesses. Throws a BlockError if the first
+ * transaction is no coinbase, or if the witnesses do not match its commitment.
+ */
+export function checkWitnesses(block: Block, hash256: Hash256): void {
+  const { bytes, transactions } = block;
+  const [coinbase] = transactions;
+  // The outpoint in the input of a coinbase is a transaction id of zeros, and the highest index.
+  const noOutput = new Uint8Array(OUTPOINT_BYTES).fill(0xff, HASH_BYTES);
+  // Without this check, two adjacent hashes of the merkle tree (64 bytes) could pass for a transaction.
+  if (coinbase?.inputs !== 1 || !sameBytes(bytes, block.inputs[0] ?? 0, noOutput, 0, OUTPOINT_BYTES))
+    throw new BlockError(`block ${block.hash} does not begin with a coinbase`);
+  const commitment = commitmentIn(block, coinbase);
+  if (commitment === undefined) {
+    if (transactions.every(({ witness }) => witness === 0)) return;
+    throw new BlockError(`block ${block.hash} has witnesses, but its coinbase commits to none`);
+  }
+  // In this merkle tree, zeros replace the hash of the coinbase. The commitment is a hash of the tree's root and the coinbase's witness.
+  const ids = new Uint8Array(HASH_BYTES * transactions.length);
+  for (let i = 1; i < transactions.length; i++)
+    ids.set(hash256(bytes.subarray(transactions[i]?.start, transactions[i + 1]?.start)), HASH_BYTES * i);
+  const both = new Uint8Array(2 * HASH_BYTES);
+  both.set(merkleRoot(ids, hash256));
+  const [[reserved, ...more] = []] = witnessEndsOf(block, coinbase);
+  const isReserved = reserved?.length === HASH_BYTES && more.length === 0;
+  if (isReserved) both.set(reserved, HASH_BYTES);
+  if (!isReserved || !sameBytes(hash256(both), 0, commitment, 0, HASH_BYTES))
+    throw new BlockError(`block ${block.hash} has other witnesses than its coinbase commits to (${hashText(commitment, 0)})`);
+}
+
+/** Returns the hash in the coinbase's last output with a commitment. Undefined if no output has one. */
+function commitmentIn(block: Block, coinbase: TransactionPlace): Uint8Array | undefined {
+  // The script of such an output begins with OP_RETURN, a length and four marker bytes.
+  const mark = Uint8Array.of(0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed);
+  const end = mark.length + HASH_BYTES;
+  for (let i = coinbase.outputs - 1; i >= 0; i--) {
+    const script = scriptOf(block, coinbase, i);
+    if (script.length >= end && sameBytes(script, 0, mark, 0, mark.length)) return script.subarray(mark.length, end);
+  }
+  return undefined;
 }

@@ -78,8 +78,8 @@ interface Cenotaph {
 
 export type Message = Runestone | Cenotaph;
 
+/** Tags of fields. Tag 0 begins the edicts. */
 const TAG = {
-  body: 0,
   divisibility: 1,
   flags: 2,
   spacers: 3,
@@ -207,8 +207,8 @@ class Fields {
   }
 
   /**
-   * Removes the first `count` values (1 or 2) of a tag, and returns the result of `accept` for them. Returns undefined if there are too few
-   * values, or if `accept` rejects them. Such values are not removed, so that an even tag counts as unrecognized.
+   * Removes the first `count` values (1 or 2) of a tag, and returns what `accept` makes of them. Values that are too few, or that `accept`
+   * rejects, stay, so that an even tag counts as unrecognized. Then returns undefined.
    */
   take<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined, count = 1): T | undefined {
     const values = this.#values.get(tag) ?? [];
@@ -226,7 +226,6 @@ class Fields {
   }
 }
 
-/** Splits integers into fields and edicts. */
 function readFields(integers: readonly bigint[], outputs: number): { fields: Fields; edicts: Edict[]; flaw: Flaw | undefined } {
   const fields = new Fields();
   for (let i = 0; i < integers.length; i += 2) {

@@ -2,16 +2,15 @@
 import { groupBy } from '../groupBy.ts';
 import { joinBytes } from '../joinBytes.ts';
 import { type Hash256, hashText, outpointText } from './bytes.ts';
-import { BlockIndexer, etchedName, type PreviousOutput } from './indexBlock.ts';
+import { BlockIndexer, etchedName, type Indexing, type PreviousOutput } from './indexBlock.ts';
 import type { LedgerRow } from './ledgerRows.ts';
 import { mintWindow } from './mintTerms.ts';
 import { FIRST_RESERVED, nameText } from './name.ts';
-import type { Network } from './networks.ts';
 import { readUnconfirmed } from './parseBlock.ts';
 import { blockOf, knownId, type RuneId, runeId, runeIdText } from './runeId.ts';
 import type { Message } from './runestone.ts';
 import { isOpReturn } from './script.ts';
-import type { Ledger, Mintable, NewRune } from './unspentLedger.ts';
+import type { Mintable, NewRune } from './unspentLedger.ts';
 
 /** Unconfirmed transaction. Hashes are lower-case hex as Bitcoin displays them. */
 export interface Unconfirmed {
@@ -30,19 +29,17 @@ export function readTransaction(bytes: Uint8Array, hash256: Hash256): Unconfirme
   const { txids, inputs, transactions, scripts, scriptLengths } = readUnconfirmed(bytes, 1, hash256);
   const { outputs = 0, message } = transactions[0] ?? {};
   const first = scripts.findIndex((at, i) => !isOpReturn(bytes, at, scriptLengths[i] ?? 0));
-  const rest = message?.kind === 'runestone' ? (message.pointer ?? first) : first;
+  const rest = message?.kind === 'cenotaph' ? -1 : (message?.pointer ?? first);
   return { bytes, txid: hashText(txids), inputs: Array.from(inputs, (at) => outpointText(bytes, at)), outputs, message, rest };
 }
 
-/** Returns the transaction id of an outpoint, `txid:vout`. */
 export const txidOf = (outpoint: string): string => outpoint.slice(0, 64);
 
 /** Sorts transactions: parents before children. Keeps the given order if it already has all parents first. */
 export function inOrder<One extends Unconfirmed>(transactions: ReadonlyMap<string, One>): One[] {
   const ordered = new Set<One>();
   for (const first of transactions.values()) {
-    // A transaction stays on the stack until its parents have been added to `ordered`. Cycles are impossible, because a transaction
-    // contains the hashes of its parents.
+    // A transaction stays on the stack until its parents are in `ordered`. As it contains their hashes, there are no cycles.
     const stack = [first];
     for (let one = stack.at(-1); one !== undefined; one = stack.at(-1)) {
       const parents = ordered.has(one) ? [] : new Set(one.inputs.flatMap((outpoint) => transactions.get(txidOf(outpoint)) ?? []));
@@ -61,7 +58,6 @@ interface Possible {
   readonly output: number | undefined;
 }
 
-/** Result of a transaction. */
 export interface Outcome {
   /** Rows as a pull from a node writes them, without hash and time of the block. Empty if the result is unknown. */
   readonly rows: readonly LedgerRow[];
@@ -69,22 +65,14 @@ export interface Outcome {
   readonly etched: NewRune | undefined;
   /** Runes whose amounts are not certain, because they depend on mints or etchings. */
   readonly possible: ReadonlyMap<RuneId, Possible>;
-  /**
-   * Ids of transactions that exclude this one, because they spend an output that this transaction or one of its unconfirmed ancestors
-   * spends.
-   */
+  /** Ids of transactions that exclude this one: they spend an output that it or one of its unconfirmed ancestors spends. */
   readonly conflicts: ReadonlySet<string>;
   /** Reasons why the result is unknown. */
   readonly unknown: readonly string[];
 }
 
-export interface Allocating {
-  /** Height of the next block. */
-  readonly height: number;
-  readonly network: Network;
-  /** Ledger after the last block. It does not have the outputs of the transactions. */
-  readonly ledger: Ledger;
-  readonly hash256: Hash256;
+/** `height` is that of the next block. `ledger` is the ledger after the last block, without the outputs of the transactions. */
+export interface Allocating extends Pick<Indexing, 'height' | 'network' | 'ledger' | 'hash256'> {
   /** Returns an output that may be the commitment to a name. Outputs of the transactions themselves have the height of the next block. */
   readonly previousOutput: (outpoint: string) => PreviousOutput;
   /** Returns the reasons why the caller lacks a part of the data that a transaction needs. Empty if it has all. */
@@ -98,19 +86,15 @@ const COINBASE = new Uint8Array(60);
 COINBASE[4] = 1;
 COINBASE[46] = 1;
 
-interface Known extends Outcome {
-  /** Ids of the transaction and of all unconfirmed transactions that it depends on. */
-  readonly ancestors: ReadonlySet<string>;
-}
-
-/** Allocates the runes of transactions, which must be sorted by `inOrder`. Returns the outcome of each transaction. */
+/** Returns the outcome of each transaction. They must be sorted by `inOrder`. */
 export function allocate(transactions: readonly Unconfirmed[], allocating: Allocating): Outcome[] {
   const { height, hash256, countRow } = allocating;
   const block = readUnconfirmed(joinBytes([COINBASE, ...transactions.map(({ bytes }) => bytes)]), transactions.length + 1, hash256);
   const all = new Map(transactions.map((one) => [one.txid, one]));
   const spends = transactions.flatMap(({ txid, inputs }) => inputs.map((outpoint) => ({ outpoint, txid })));
   const spenders = groupBy(spends, ({ outpoint }) => outpoint);
-  const known = new Map<string, Known>();
+  /** Outcomes by transaction id. `ancestors` has this id, and those of all unconfirmed transactions that the transaction depends on. */
+  const known = new Map<string, Outcome & { readonly ancestors: ReadonlySet<string> }>();
   let rows: LedgerRow[] = [];
   const indexer = new BlockIndexer(block, {
     ...allocating,
@@ -123,9 +107,8 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
   for (const [i, transaction] of transactions.entries()) {
     const { txid, inputs } = transaction;
     const ancestors = new Set([txid]);
-    const conflicts = new Set(
-      inputs.flatMap((outpoint) => (spenders.get(outpoint) ?? []).flatMap((other) => (other.txid === txid ? [] : [other.txid]))),
-    );
+    const conflicts = new Set(inputs.flatMap((outpoint) => (spenders.get(outpoint) ?? []).map((spender) => spender.txid)));
+    conflicts.delete(txid);
     const why = new Map<RuneId, string>();
     const unknown = new Set(allocating.unknown(transaction));
     for (const outpoint of inputs) {
@@ -158,21 +141,14 @@ export function allocate(transactions: readonly Unconfirmed[], allocating: Alloc
   return [...known.values()];
 }
 
-/**
- * Adds a reason for a rune. A rune id of the next block may have two reasons: a parent may mint this rune, and this transaction may etch
- * it.
- */
+/** Adds a reason. A rune id of the next block may have two: a parent may mint this rune, and this transaction may etch it. */
 function addReason(why: Map<RuneId, string>, rune: RuneId, reason: string): void {
   const before = why.get(rune);
   if (!before?.includes(reason)) why.set(rune, before === undefined ? reason : `${before}; ${reason}`);
 }
 
 /** Lists the runes that a transaction may mint or etch, and why that is not certain. `id` is the id of an etched rune. */
-function uncertain(
-  { message }: Unconfirmed,
-  id: RuneId,
-  { height, ledger }: Pick<Allocating, 'height' | 'ledger'>,
-): [rune: RuneId, why: string][] {
+function uncertain({ message }: Unconfirmed, id: RuneId, { height, ledger }: Allocating): [rune: RuneId, why: string][] {
   const found: [RuneId, string][] = [];
   const mint = message?.mint === undefined ? -1 : knownId(message.mint);
   const rune = ledger.rune(mint);
@@ -188,18 +164,15 @@ function uncertain(
   return found;
 }
 
-/**
- * Returns which outputs may receive each rune in `why`: none if the message is a cenotaph, any output if an edict moves the rune, otherwise
- * only output `rest`.
- */
+/** Returns which outputs may receive each rune in `why`: any output if an edict moves the rune, otherwise only output `rest`. */
 function destinations(
   why: ReadonlyMap<RuneId, string>,
   { message, rest }: Unconfirmed,
   own: RuneId,
   height: number,
 ): Map<RuneId, Possible> {
-  if (message?.kind === 'cenotaph') return new Map([...why].map(([rune, reason]) => [rune, { why: reason, output: -1 }]));
-  const moved = new Set((message?.edicts ?? []).map(({ id }) => (id.block === 0n && id.tx === 0n ? own : knownId(id))));
+  const edicts = message?.kind === 'runestone' ? message.edicts : [];
+  const moved = new Set(edicts.map(({ id }) => (id.block === 0n && id.tx === 0n ? own : knownId(id))));
   // Ids of the next block's new runes are uncertain, so an edict with one of these ids may move any of these runes.
   const movesLater = [...moved].some((rune) => blockOf(rune) >= height);
   const isMoved = (rune: RuneId) => moved.has(rune) || (movesLater && blockOf(rune) >= height);

@@ -1,23 +1,14 @@
-/**
- * Interface of the ledger, which has all runes and all unspent outputs with runes. Also defines the changes that a block makes to the
- * ledger.
- */
+/** Interface of the ledger, which has all runes and all unspent outputs with runes, and the changes that a block makes to it. */
 import type { RuneRow } from './ledgerRows.ts';
 import type { RuneId } from './runeId.ts';
 import type { Terms } from './runestone.ts';
-
-/** Amount of one rune, above 0. */
-interface Balance {
-  readonly rune: RuneId;
-  readonly amount: bigint;
-}
 
 /** Unspent output that has runes. */
 export interface RuneOutput {
   /** Script of the output. Empty if the script has no address. */
   readonly script: Uint8Array;
-  /** Ascending by rune. */
-  readonly balances: readonly Balance[];
+  /** Amounts above 0, ascending by rune. */
+  readonly balances: readonly { readonly rune: RuneId; readonly amount: bigint }[];
 }
 
 /** Parts of a rune that mints depend on. */
@@ -30,10 +21,7 @@ export interface Mintable {
 
 /** Ledger before the indexed block. Methods are synchronous, so a ledger on disk preloads data or reads synchronously. */
 export interface Ledger {
-  /**
-   * Returns the runes of an unspent output. Its outpoint is the 36 bytes at `at`: transaction id in the byte order of the hash function,
-   * and index.
-   */
+  /** Returns an unspent output by its outpoint, the 36 bytes at `at`: transaction id in the hash function's byte order, and index. */
   output(bytes: Uint8Array, at: number): RuneOutput | undefined;
   rune(id: RuneId): Mintable | undefined;
   nameTaken(name: bigint): boolean;

@@ -5,8 +5,7 @@
  */
 import { InputError } from '../../errors.ts';
 import { hashText } from '../../runes/bytes.ts';
-import { checkWitnesses } from '../../runes/checkWitnesses.ts';
-import { type Block, BlockError, readBlock, readUnconfirmed } from '../../runes/parseBlock.ts';
+import { type Block, BlockError, checkWitnesses, readBlock, readUnconfirmed } from '../../runes/parseBlock.ts';
 import type { Client } from '../httpClient.ts';
 import { hash256 } from './hash256.ts';
 
