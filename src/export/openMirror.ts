@@ -17,8 +17,8 @@ import { Mirror } from '../serve/client/mirrorClient.ts';
 later.lists = async () => lists;
 
 /**
- * Opens the mirror of `--mirror` or `--dir`. It answers from the first manifest that is read, so that a new build does not disturb an
- * export. Throws a UsageError for an invalid URL, and an InputError for a folder without a mirror.
+ * Opens the mirror of `--mirror` or `--dir`, which answers from one manifest even during a build. Throws a UsageError for an invalid URL,
+ * and an InputError for a folder without a mirror.
  */
 export function openMirror(flags: Flags, log: Log): Mirror {
   const url = flags.one('mirror');

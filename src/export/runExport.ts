@@ -1,6 +1,6 @@
 /** Writes a complete list of a mirror into a CSV file. */
 import { existsSync, renameSync, rmSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Flags } from '../cli/flags.ts';
 import { count, type Log } from '../cli/log.ts';
 import { memoryLimitOf } from '../cli/memoryLimit.ts';
@@ -10,14 +10,16 @@ import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { explainFiles } from '../disk/fileErrors.ts';
 import { writeLines } from '../disk/lineFile.ts';
 import { syncFile, syncFolder } from '../disk/sync.ts';
+import { readCsv } from '../duckdb/readFilesSql.ts';
 import { BuildError, CliError, EXIT, InputError, messageOf, UsageError } from '../errors.ts';
+import { digitsOf, joinedParts, sumsOf } from '../lists/balanceChanges.sql.ts';
 import { type CsvList, csvColumns, csvLine, csvLines } from '../lists/csv.ts';
 import { findRunes, lettersOf, readSearchFile } from '../lists/searchFiles.ts';
+import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { parseRune } from '../pages/parseIds.ts';
-import type { Page, WindowQuery } from '../serve/client/client.d.ts';
+import type { Holder, Page, WindowQuery } from '../serve/client/client.d.ts';
 import { type Mirror, MirrorError } from '../serve/client/mirrorClient.ts';
 import { type Verification, withScratchStore } from '../verify/verification.ts';
-import { holdersAt } from './holdersAt.ts';
 import { openMirror } from './openMirror.ts';
 
 const LISTS = ['runes', 'holders', 'balances', 'activity', 'outputs'] as const;
@@ -100,7 +102,6 @@ export async function runExport(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Returns the CliError that says why a mirror cannot be read. */
 function explained(error: unknown, list: ListName): unknown {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof CliError) return cause;
   const status = error instanceof MirrorError ? error.statusCode : undefined;
@@ -139,6 +140,34 @@ async function listOf(mirror: Mirror, { list, subject, isRune, height: asked }: 
   const { block_height: listed = tip.height } = await mirror.holders(subject, { limit: 1 });
   if (asked === undefined) return { csv: list, entries, tip, height: listed };
   return { csv: list, entries: holdersAt(mirror, subject, asked, scratch), tip, height: asked };
+}
+
+/**
+ * Yields the holders of `rune` as of block `height`, in the order of the API. Adds up the activity up to this block, so the mirror must
+ * have all of it: the balance of an address is receive minus send minus burn. DuckDB computes the sums, because it can move them to disk if
+ * memory is short. Throws the errors of the client and of the store.
+ */
+async function* holdersAt(mirror: Mirror, rune: string, height: number, { store, scratch }: Scratch): AsyncIterable<Holder> {
+  let decimals = 0;
+  const written = await writeLines(join(scratch, 'changes.csv'), async (lines) => {
+    for await (const { address, amount, operation, location } of mirror.all((window) => mirror.runeActivity(rune, window))) {
+      const isMoved = operation === 'receive' || operation === 'send' || operation === 'burn';
+      if (location.block_height > height || !isMoved || address === undefined || amount === undefined) continue;
+      if (!/^[0-9]+(?:\.[0-9]+)?$/.test(amount))
+        throw new InputError(`the mirror has the amount ${JSON.stringify(amount)}, which is not a number`);
+      decimals = amount.includes('.') ? amount.length - amount.indexOf('.') - 1 : 0;
+      lines.add(csvLine([address, operation === 'receive' ? 1 : -1, amount.replace('.', '')]).trimEnd());
+    }
+  });
+  // DuckDB cannot read an empty file.
+  if (written.count === 0) return;
+  const changes = readCsv([written.file], ['address', 'sign', 'units'], '\\n', ['header = false']);
+  const sums = `SELECT address, ${joinedParts('upper', 'lower')} FROM (SELECT address, ${sumsOf('units', 'sign::INTEGER')} FROM ${changes} GROUP BY address)`;
+  const held = `SELECT address, ${digitsOf('upper', 'lower')} FROM (${sums}) WHERE upper > 0 OR lower > 0 ORDER BY upper DESC, lower DESC, address`;
+  for await (const chunk of store.stream(held)) {
+    for (const [address, units] of chunk.getRows())
+      yield { address: String(address), balance: shiftDecimals(BigInt(String(units)), decimals) };
+  }
 }
 
 /** Returns advice with runes whose names have the longest common prefix with `subject`, of at least 2 letters. */
