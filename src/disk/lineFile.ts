@@ -55,7 +55,6 @@ export class LineFile {
     this.#handle = undefined;
   }
 
-  /** Writes the last lines and closes the file. */
   end(): void {
     try {
       this.flush();

@@ -95,18 +95,15 @@ export function hasBytes(path: string, content: Uint8Array): boolean {
   return stats?.isFile() === true && stats.size === content.length && readRegularFile(path).equals(content);
 }
 
-/** True if both paths are regular files with the same bytes. */
-export function isSameFile(a: string, b: string): boolean {
-  const [first, second] = [statOf(a), statOf(b)];
-  if (first?.isFile() !== true || second?.isFile() !== true) return false;
-  return areLinked(first, second) || (first.size === second.size && haveSameBytes(a, b, first.size));
-}
-
 /** Maximum size in bytes of the pieces in which files are compared. */
 const PIECE = 1 << 20;
 
-/** True if two files, both of `size` bytes, have the same content. */
-function haveSameBytes(a: string, b: string, size: number): boolean {
+/** True if both paths are regular files with the same bytes. */
+export function isSameFile(a: string, b: string): boolean {
+  const [one, other] = [statOf(a), statOf(b)];
+  if (one?.isFile() !== true || other?.isFile() !== true || one.size !== other.size) return false;
+  if (one.ino === other.ino && one.dev === other.dev) return true;
+  const { size } = one;
   const handles: number[] = [];
   try {
     for (const path of [a, b]) handles.push(openRegularFile(path));
@@ -131,8 +128,6 @@ export function moveFile(from: string, to: string): void {
     rmSync(from);
   }
 }
-
-const areLinked = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev;
 
 /** Returns the stats of a path without following a symbolic link. Undefined if the path does not exist. */
 const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });

@@ -6,16 +6,8 @@ import { join, resolve } from 'node:path';
 import { attempt } from '../attempt.ts';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
 
-const PREFIX = 'scratch-';
-
 /** Age in milliseconds above which a scratch folder of another machine is removed, because no build takes this long. */
 const ABANDONED_MS = 7 * 24 * 3600 * 1000;
-
-/** Returns a name for the host and, on Linux, the container of this process. Elsewhere, the same process id belongs to another process. */
-function spaceOfIds(): string {
-  const space = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? '';
-  return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);
-}
 
 /** Runs `work` with an empty scratch folder. Removes it afterwards, and the cache folder if it was made here and is empty. */
 export async function withScratch<T>(cache: string, work: (scratch: string) => Promise<T>): Promise<T> {
@@ -24,7 +16,7 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
   let scratch: string;
   try {
     mkdirSync(folder, { recursive: true });
-    scratch = makeScratch(folder, PREFIX);
+    scratch = makeScratch(folder, 'scratch-');
   } catch (error) {
     throw unusableCache(cache, error);
   }
@@ -38,7 +30,9 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
 
 /** Makes an empty scratch folder in `folder`. Removes those with the same prefix whose processes have ended. */
 export function makeScratch(folder: string, prefix: string): string {
-  const space = spaceOfIds();
+  // A name for the host and, on Linux, the container of this process. Elsewhere, the same process id belongs to another process.
+  const host = `${hostname()} ${attempt(() => readlinkSync('/proc/self/ns/pid')) ?? ''}`;
+  const space = createHash('sha256').update(host).digest('hex').slice(0, 12);
   const scratch = mkdtempSync(join(folder, `${prefix}${space}-${process.pid}-`));
   for (const name of readdirSync(folder)) {
     if (!name.startsWith(prefix)) continue;

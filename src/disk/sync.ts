@@ -1,7 +1,4 @@
-/**
- * Waits until files survive a power cut. A build writes too many pages for an fsync each, so it runs `sync` of GNU coreutils, which syncs
- * the complete file system in one step.
- */
+/** Makes files survive a power cut. A build writes too many pages for an fsync each, so it syncs the complete file system in one step. */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -30,7 +27,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** Syncs the file system of a folder. Resolves to the reason if `sync` cannot do so. Rejects if the disk reports an error. */
+/** Syncs the file system of a folder by GNU coreutils. Resolves to the reason if it cannot. Rejects if the disk reports an error. */
 export function syncFileSystem(folder: string): Promise<string | undefined> {
   return new Promise((done, fail) => {
     execFile('sync', ['-f', resolve(folder)], { env: { ...process.env, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
