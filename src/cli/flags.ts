@@ -19,7 +19,6 @@ export interface Flag {
 /** Commands that read the settings file (settings.ts). Each has the flag `--config`. */
 export const SECTIONS = ['pull', 'build', 'update'] as const;
 
-/** Description of a command, by which arguments are parsed and the help is printed. */
 export interface Command {
   /** Name of the command's object in the settings file. Undefined if the command reads no settings. */
   readonly section?: (typeof SECTIONS)[number];
@@ -58,16 +57,11 @@ export class Flags {
   static parse(command: Command, args: readonly string[]): Flags {
     const { flags } = command;
     const options = Object.fromEntries(
-      flags.map((f) => [f.name, { type: f.value === undefined ? ('boolean' as const) : ('string' as const) }]),
+      flags.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' } as const]),
     );
-    // Not strict: the code below checks the tokens instead, because the errors of parseArgs do not say what to do, and because a value such
-    // as `-2016..` may begin with a dash.
-    const { tokens } = parseArgs({
-      args: [...args],
-      options: { ...options, help: { type: 'boolean', short: 'h' } },
-      strict: false,
-      tokens: true,
-    });
+    // Not strict, because the errors of parseArgs do not say what to do, and a value such as `-2016..` may begin with a dash.
+    const withShort = { ...options, help: { type: 'boolean', short: 'h' } } as const;
+    const { tokens } = parseArgs({ args: [...args], options: withShort, strict: false, tokens: true });
     const values = new Map<string, string[]>();
     const positionals: string[] = [];
     for (const token of tokens) {

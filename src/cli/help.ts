@@ -17,8 +17,6 @@ const callOf = ({ call }: Command, args: string): string => (args === '' ? call.
 export function helpOf(command: Command, width: number, paint: Paint): string {
   const { about, flags, positionals, examples, exits } = command;
   const usage = `Usage: ${callOf(command, `[flags]${positionals === undefined ? '' : ` ${positionals.name}`}`)}`;
-  const table = (rows: readonly Row[]) => layOut(rows, leftWidth(rows), width);
-  const rowOf = (flag: Flag): Row => [spell(flag), aboutOf(flag)];
   const left = leftWidth(flags.map(rowOf));
   const sections: string[][] = [[usage], wrap(about, width)];
   for (const [i, flag] of flags.entries()) {
@@ -30,17 +28,17 @@ export function helpOf(command: Command, width: number, paint: Paint): string {
     ...wrap(example.about, width - BELOW).map((line) => `${' '.repeat(BELOW)}${line}`),
   ]);
   sections.push([paint('bold', examples.length === 1 ? 'Example' : 'Examples'), ...shown.flat()]);
-  sections.push([paint('bold', 'Exit codes'), ...table(exits.map((exit): Row => [String(EXIT[exit]), EXIT_MEANINGS[exit]]))]);
+  const codes = exits.map((exit): Row => [String(EXIT[exit]), EXIT_MEANINGS[exit]]);
+  sections.push([paint('bold', 'Exit codes'), ...layOut(codes, leftWidth(codes), width)]);
   return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
 type Row = readonly [left: string, about: string];
 
-const spell = ({ name, value }: Flag): string => `--${name}${value === undefined ? '' : ` ${value}`}`;
-
-function aboutOf({ about, repeatable, byDefault }: Flag): string {
-  return `${about}${repeatable === true ? ' Repeatable.' : ''}${byDefault === undefined ? '' : ` (default:${GLUE}${byDefault})`}`;
-}
+const rowOf = ({ name, value, about, repeatable, byDefault }: Flag): Row => [
+  `--${name}${value === undefined ? '' : ` ${value}`}`,
+  `${about}${repeatable === true ? ' Repeatable.' : ''}${byDefault === undefined ? '' : ` (default:${GLUE}${byDefault})`}`,
+];
 
 const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + rows.reduce((most, [left]) => Math.max(most, left.length), 0);
 

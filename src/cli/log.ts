@@ -1,8 +1,6 @@
 /** Output of a command: text for people, or JSON lines for programs. Notices and errors go to standard error. */
 import { paintFor, statusLine } from './terminal.ts';
 
-export type LogFormat = 'text' | 'json';
-
 export type SummaryRow = readonly [label: string, text: string];
 
 export interface Log {
@@ -18,7 +16,7 @@ export interface Log {
   error(message: string, details: readonly string[], exitCode: number): void;
 }
 
-export function createLog(format: LogFormat): Log {
+export function createLog(format: 'text' | 'json'): Log {
   const json = (stream: NodeJS.WriteStream, level: string, event: string, message: string, fields: object = {}) =>
     stream.write(`${JSON.stringify({ time: new Date().toISOString(), level, event, message, ...fields })}\n`);
   if (format === 'json')

@@ -29,10 +29,7 @@ const MOST_OF_HEAP = 0.6;
 /** Memory that a process uses before it does any work, in bytes: Node.js, DuckDB's library and the modules. */
 const PROCESS_BYTES = 130e6;
 
-/**
- * Returns the limit for further work in this process, such as a build after a pull: `limit` without the memory that is in use or was not
- * returned to the system, but at least half of `limit`.
- */
+/** Returns the limit for further work in this process, such as a build after a pull: `limit` without held memory, but at least half. */
 export function memoryBeside(limit: string): string {
   const [all, held] = [bytesOf(limit) ?? 0, process.memoryUsage.rss() - PROCESS_BYTES];
   return `${Math.floor(Math.max(all / 2, all - Math.max(0, held)) / 1e6)}MB`;

@@ -57,10 +57,7 @@ export class Metrics {
       .join('');
   }
 
-  /**
-   * Answers on the port of `--metrics`, if given, until the process ends. `out` is the output folder. Rejects with a UsageError if the port
-   * is in use.
-   */
+  /** Answers on the port of `--metrics`, if given, until the process ends. Rejects with a UsageError if the port is in use. */
   async serve(flags: Flags, out: string): Promise<void> {
     if (!flags.has(METRICS.name)) return;
     const port = flags.integer(METRICS.name, 0, 1, 65_535);

@@ -1,8 +1,4 @@
-/**
- * Works around two habits of npm. With `npm run build --dry-run`, npm keeps the flag, and only sets `npm_config_dry_run`. And npm passes a
- * SIGTERM only to its shell, which does not forward it, so a server would keep running.
- */
-
+/** Works around habits of npm: it keeps flags, as in `npm run build --dry-run`, and passes SIGTERM only to a shell, which drops it. */
 import { attempt } from '../attempt.ts';
 import { UsageError } from '../errors.ts';
 import { type Command, type Flag, HELP } from './flags.ts';

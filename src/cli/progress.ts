@@ -1,19 +1,14 @@
-/**
- * Shows the progress of a long command: amount done, rate and time left. On a terminal, updates one line in place. Elsewhere, prints a new
- * line every ten seconds.
- */
+/** Shows the progress of a long command. On a terminal, updates one line. Elsewhere, prints a new line every ten seconds. */
 import type { Flags } from './flags.ts';
 import type { Log } from './log.ts';
 import { isTerminal, statusLine } from './terminal.ts';
 
-/** Milliseconds between updates on a terminal, and between lines without one. */
 const [TERMINAL_MS, LINES_MS] = [200, 10_000];
 /** Share of finished work from which the time left is shown. Before that, the rate says little about the rest. */
 const LEAST_SHARE = 0.01;
 
 export interface Measure {
   readonly done: number;
-  /** Total count. Undefined if unknown. */
   readonly all?: number | undefined;
   /** Plural noun for the counted things. */
   readonly what: string;
@@ -76,7 +71,6 @@ export class Progress {
   }
 }
 
-/** Width of a bar, in columns. */
 const BAR = 20;
 
 /** Draws the share of finished work, such as `[=====               ]  25 %  `. Empty if the total is unknown. */

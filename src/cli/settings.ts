@@ -1,8 +1,4 @@
-/**
- * Reads the settings file, `rune-mirror.json`. It has an object for each of the commands pull, build and update. Each key is the name of a
- * flag of the command, and applies if the command line does not have the flag. Commands check the values as they check those of the command
- * line.
- */
+/** Reads the settings file: values, by command, of flags that are not given. Commands check them like those of the command line. */
 import { existsSync, readFileSync } from 'node:fs';
 import { messageOf, UsageError } from '../errors.ts';
 import { CONFIG, type Command, type Flag, type Flags, HELP, SECTIONS, SETTINGS_FILE } from './flags.ts';
@@ -11,7 +7,6 @@ import { didYouMean } from './nearestWord.ts';
 /** Values of flags by their names. */
 export type Settings = ReadonlyMap<string, readonly string[]>;
 
-/** Field of the file with the JSON schema for editors. */
 export const SCHEMA = '$schema';
 
 export const settingsFileOf = (flags: Flags): string | undefined =>
@@ -47,13 +42,8 @@ export function settingsIn(json: unknown, command: Command, file: string): Setti
   const settings = new Map<string, readonly string[]>();
   for (const [name, value] of Object.entries(objectOf(sections[section] ?? {}, ''))) {
     const found = flags.find((one) => one.name === name);
-    if (found === undefined) {
-      const near = didYouMean(
-        name,
-        flags.map((one) => one.name),
-      );
-      throw new UsageError(`${file}: ${section} has no flag ${JSON.stringify(name)}${near}`);
-    }
+    const names = flags.map((one) => one.name);
+    if (found === undefined) throw new UsageError(`${file}: ${section} has no flag ${JSON.stringify(name)}${didYouMean(name, names)}`);
     // False stands for the opposite flag, if there is one.
     if (value === false && found.value === undefined) {
       const opposite = oppositeOf(name, flags);

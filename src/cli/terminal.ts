@@ -9,7 +9,6 @@ type Stream = Pick<WriteStream, 'isTTY'> & { readonly columns?: number };
 /** True if the stream is a terminal that can overwrite a line. */
 export const isTerminal = (stream: Stream): boolean => stream.isTTY === true && process.env['TERM'] !== 'dumb';
 
-/** Returns the width for text, in columns. */
 export const widthOf = (stream: Stream): number => Math.min(isTerminal(stream) && stream.columns ? stream.columns : WIDEST, WIDEST);
 
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], yellow: [33, 39] } as const;

@@ -100,10 +100,7 @@ export function writeSettings(settings: Answers): void {
   }
 }
 
-/**
- * Returns the settings that flags give, or that the user answers to `question`. Asks again after a wrong answer. Throws a UsageError for a
- * wrong flag.
- */
+/** Returns the settings of flags, or of answers to `question`. Asks again after a wrong answer. Throws a UsageError for a wrong flag. */
 export async function settingsOf(flags: Flags, question?: (text: string) => Promise<string>): Promise<Answers> {
   const settings: Record<string, Record<string, string>> = {};
   for (const { name, section, question: text, check, ...flag } of QUESTIONS) {

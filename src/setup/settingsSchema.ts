@@ -1,16 +1,13 @@
-/** The JSON schema of settings files (cli/settings.ts), from the flags of the commands that read them. */
-import type { Command, Flag } from '../cli/flags.ts';
+import type { Flag } from '../cli/flags.ts';
 import { SCHEMA, settable } from '../cli/settings.ts';
 import { BUILD_COMMAND } from '../engine/buildCommand.ts';
 import { PULL_COMMAND } from '../pull/pullCommand.ts';
 import { UPDATE_COMMAND } from './updateCommand.ts';
 
-const COMMANDS: readonly Command[] = [PULL_COMMAND, BUILD_COMMAND, UPDATE_COMMAND];
-
-/** Returns the JSON schema of settings files, for editors. */
+/** Returns the JSON schema of settings files, for editors, from the flags of the commands that read them. */
 export function settingsSchema(): string {
   const strict = (properties: object) => ({ type: 'object', properties, additionalProperties: false });
-  const sections = COMMANDS.map((command) => [
+  const sections = [PULL_COMMAND, BUILD_COMMAND, UPDATE_COMMAND].map((command) => [
     command.section,
     { description: command.about, ...strict(Object.fromEntries(settable(command).map((one) => [one.name, schemaOf(one)]))) },
   ]);

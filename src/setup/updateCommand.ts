@@ -65,19 +65,9 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const pulled = join(pull.get('to')?.[0] ?? 'input', 'pulled');
   const out = build.get('out')?.[0] ?? 'dist';
   const upload = remoteOf(flags);
-  const isJson = flags.one('log') === 'json';
+  const format = flags.one('log') ?? 'text';
   const command = (name: string, ...args: string[]) => [execPath, program.runner, name, '--config', file, ...args];
-  const updates: Step[] = [
-    { name: 'pull', line: command('pull', '--log', isJson ? 'json' : 'text') },
-    {
-      name: 'build',
-      line: [
-        ...command('build', '--log', isJson ? 'json' : 'text'),
-        `--input=${pulled}`,
-        ...(build.get('input') ?? []).map((one) => `--input=${one}`),
-      ],
-    },
-  ];
+  const inputs = [pulled, ...(build.get('input') ?? [])].map((one) => `--input=${one}`);
   const uploads =
     upload === undefined ? [] : [{ name: 'upload', line: ['sh', program.upload, upload, out, build.get('cache')?.[0] ?? '.cache'] }];
   // A pull that follows by its settings would not end.
@@ -90,10 +80,14 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   }
   if (flags.has(METRICS.name)) throw new UsageError('--metrics has an effect only with --follow');
   const clock = new Stopwatch();
-  const steps = [...updates, ...uploads];
+  const steps: Step[] = [
+    { name: 'pull', line: command('pull', '--log', format) },
+    { name: 'build', line: [...command('build', '--log', format), ...inputs] },
+    ...uploads,
+  ];
   for (const [at, step] of steps.entries()) {
     // Pulls and builds write JSON themselves.
-    const lines = isJson && step.name === 'upload' ? plainLines(step, log) : undefined;
+    const lines = format === 'json' && step.name === 'upload' ? plainLines(step, log) : undefined;
     await runStep(step, lines, steps.slice(at + 1));
     clock.lap(step.name);
   }
@@ -119,10 +113,7 @@ const plainLines = ({ name }: Step, log: Log): Lines => ({
   err: (line) => log.notice(printable(line)),
 });
 
-/**
- * Runs a step. Passes the lines that it prints to `lines`; without it, the step prints to the terminal. Rejects with a CliError that has
- * the exit code of the step, and names the steps `later`, which then do not run.
- */
+/** Runs a step, which prints to `lines` or the terminal. Rejects with its exit code, and names the steps `later`, which do not run. */
 async function runStep({ name, line: [file = '', ...args] }: Step, lines: Lines | undefined, later: readonly Step[] = []): Promise<void> {
   const output = lines === undefined ? 'inherit' : 'pipe';
   const child: ChildProcess = spawn(file, args, { stdio: ['ignore', output, output], env: { ...process.env, [STEP_VARIABLE]: '1' } });
@@ -151,10 +142,7 @@ const ignore = (): void => undefined;
 /** Pauses after a failed upload, in milliseconds: the first, and the longest. Each is twice the one before. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 600_000];
 
-/**
- * Runs a pull that follows a node, and logs what it says. Uploads the output after each build of the pull, one upload at a time. Tries
- * again after a failed upload, at once if there is a newer build.
- */
+/** Runs a pull that follows a node. Uploads after each build, one at a time. Repeats failed uploads, at once if there is a newer build. */
 async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log, metrics: Metrics): Promise<void> {
   const done = (step: string, seconds: unknown) => {
     if (typeof seconds === 'number') metrics.set(`rune_mirror_step_seconds{step="${step}"}`, seconds);
