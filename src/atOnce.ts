@@ -1,12 +1,11 @@
 import { countCrossing, type LimitName } from './limits.ts';
 
-/** Limits how many tasks run at the same time. Further tasks wait. */
+/** Runs at most `most` tasks at the same time. Further tasks wait. */
 export class AtOnce {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
   constructor(
-    /** Maximum number of tasks at the same time. */
     private readonly most: number,
     /** Name of the limit whose value is `most`. Each task that must wait counts as a crossing of it (limits.ts). */
     private readonly limit?: LimitName,

@@ -58,7 +58,6 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
-/** Advice for an error of the system that `hasTooManyFiles` recognises. */
 export const RAISE_OPEN_FILES = 'Raise the limit of open files (ulimit -n), and run the same command again.';
 
 /** True if an operation failed at the limit of open files. The errors of DuckDB and of the dynamic linker have no code. */

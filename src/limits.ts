@@ -1,9 +1,7 @@
 /**
  * Sizes, counts and times above which the program changes its behaviour: each number is a maximum. Functions take the limits as parameters,
- * so that tests can cross them with little data. They are no flags, because an operator has no reason to change them.
- *
- * The state of a build has PUBLISHED_LIMITS. A later build with others writes all files again. Readers of an archive find all sizes that
- * they need in its root. Constants of formats and of the runes protocol are defined beside the format or the rule.
+ * so that tests can cross them with little data. They are no flags, because an operator has no reason to change them. Readers of an archive
+ * find all sizes that they need in its root.
  */
 import type { LevelSteps } from './format/levels.ts';
 
@@ -14,22 +12,13 @@ const MB = 1024 * KB;
 
 /** Limits of builds, pulls and verification that change no published byte. */
 const WORK_LIMITS = /* @__PURE__ */ (() => ({
-  /**
-   * Maximum size of the changes of blocks in memory (unspent/changeTable.ts), in bytes. Above it, blocks that no reorganisation can replace
-   * move to sorted files (unspent/sortedFile.ts).
-   */
+  /** Bytes of the changes of blocks in memory (unspent/changeTable.ts). Above it, settled blocks move to sorted files. */
   changesBytes: 128 * MB,
   /** Maximum size of a page of a sorted file, in bytes. A look-up reads one page. A longer entry gets its own page. */
   sortedPageBytes: 4 * KB,
-  /**
-   * A sorted file (unspent/sortedFile.ts) is merged with newer files if it is smaller than this multiple of their total size. Fewer files
-   * are faster to search.
-   */
+  /** A sorted file is merged with newer ones if it is smaller than this multiple of their total size: fewer are faster to search. */
   mergeBelow: 3,
-  /**
-   * Number of blocks that a pull parses in its main thread. A thread of its own parses further ones. Starting it takes as long as parsing
-   * some dozens of blocks.
-   */
+  /** Blocks that a pull parses before it starts a thread for this, which takes as long as parsing some dozens of blocks. */
   blocksBeforeThread: 250,
   /** Random unspent outputs that are compared when a node continues rows. A lie about one in 1,000 escapes one of 3 million pulls. */
   checkedOutputs: 15_000,
@@ -83,7 +72,6 @@ const PUBLISHED_LIMITS = /* @__PURE__ */ (() => ({
   listLevels: { steps: [4032, 144, 16], unsettled: 8 } as LevelSteps,
 }))();
 
-/** Limits of builds, pulls and verification. */
 export const LIMITS = /* @__PURE__ */ (() => ({ ...WORK_LIMITS, ...PUBLISHED_LIMITS }))();
 
 export type Limits = Readonly<typeof LIMITS>;
@@ -111,9 +99,7 @@ export const READER_LIMITS = {
 };
 export type ReaderLimits = Readonly<typeof READER_LIMITS>;
 
-/**
- * Limits of the client for unconfirmed transactions. They bound the input of a call and what the call reads. They change no published byte.
- */
+/** Limits of a call of the client for unconfirmed transactions: its input, and what it reads. They change no published byte. */
 export const PENDING_LIMITS = /* @__PURE__ */ (() => ({
   /** Transactions of a call: some steps take the square of it. Nodes relay at most 64 transactions that depend on each other. */
   transactions: 200,

@@ -1,9 +1,6 @@
-/**
- * Paths of the program's files, and the command lines that messages show. In the npm packages, packaging/program.ts replaces this module.
- */
+/** Paths of the program, and command lines that messages show. In the npm packages, packaging/program.ts replaces this module. */
 import { fileURLToPath } from 'node:url';
 
-/** Script of a thread, and its arguments. */
 export interface ThreadProgram {
   readonly script: URL;
   readonly argv: readonly string[];
@@ -17,7 +14,6 @@ export interface Program {
   /** Programs of the threads that render pages, and parse blocks (pull/node/blockParser.ts). */
   readonly threads: Readonly<Record<'writer' | 'block', ThreadProgram>>;
   readonly upload: string;
-  /** Folder of the sample. */
   readonly sample: string;
   /** Path or URL of the JSON schema of settings files, for their field `$schema`. */
   readonly settingsSchema: string;
