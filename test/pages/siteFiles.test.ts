@@ -116,15 +116,10 @@ it('files of an archive are cached for ever, and proxies may not compress them',
 });
 
 describe('netlify.toml', () => {
-  const rules = read('netlify.toml')
-    .split('[[headers]]')
-    .slice(1)
-    .map((block) => ({
-      path: new RegExp(`^${(/for = "([^"]*)"/.exec(block)?.[1] ?? '').replaceAll('.', '[.]').replace('*', '.*')}$`),
-      headers: [...block.matchAll(/^ {4}([A-Z][\w-]+) = "(.*)"$/gm)].map(
-        ([, name = '', value = '']) => [name.toLowerCase(), value] as const,
-      ),
-    }));
+  const rules = [...read('netlify.toml').matchAll(/\{ for = "([^"]*)", values = \{(.*)\} \}/g)].map(([, path = '', values = '']) => ({
+    path: new RegExp(`^${path.replaceAll('.', '[.]').replace('*', '.*')}$`),
+    headers: [...values.matchAll(/([A-Z][\w-]+) = "([^"]*)"/g)].map(([, name = '', value = '']) => [name.toLowerCase(), value] as const),
+  }));
 
   it.each(pathsOf(BUILD_FILES.filter(({ path }) => path !== MARKER_PATH)))('gives %s its headers', (path) => {
     const set = Object.fromEntries(rules.filter((rule) => rule.path.test(`/${path}`)).flatMap(({ headers }) => headers));
