@@ -1,10 +1,10 @@
-/** Bundles the program: one file for each command and each kind of thread. Includes all packages except DuckDB, whose library is native. */
+/** Bundles the program: one file for each command and each kind of thread, with all packages except DuckDB. */
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Packages with native libraries: they are dependencies of the package, and not part of its bundles. */
+/** Packages with native libraries, on which the package depends instead. */
 export const NATIVE = ['@duckdb/node-api', '@duckdb/node-bindings'];
 
 /** Commands that have a bundle: all in `scripts/` but those that need tests or benchmarks. */
@@ -18,10 +18,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   block: 'src/pull/node/blockThread.ts',
 };
 
-/**
- * Bundles the program into `folder`, and replaces src/program.ts by the module at `program`. Returns the paths of all sources, relative to
- * the project.
- */
+/** Bundles into `folder`, with the module at `program` for src/program.ts. Returns the paths of all sources in the project. */
 export async function bundleProgram(folder: string, program: string): Promise<string[]> {
   const ownProgram: Plugin = {
     name: 'program',
@@ -38,14 +35,14 @@ export async function bundleProgram(folder: string, program: string): Promise<st
     platform: 'node',
     target: 'node20',
     format: 'cjs',
-    // Keeps identifiers, because messages and stack traces contain names of functions and classes.
+    // Keeps identifiers, which messages and stack traces contain.
     minifySyntax: true,
     minifyWhitespace: true,
     charset: 'utf8',
     legalComments: 'none',
     external: [...NATIVE, 'pg-native'],
     plugins: [ownProgram],
-    // Defines a replacement for import.meta, which CommonJS lacks.
+    // CommonJS has no import.meta.
     banner: { js: "const bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
     define: { 'import.meta.url': 'bundleUrl' },
     metafile: true,

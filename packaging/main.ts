@@ -36,14 +36,14 @@ Flags of all commands
 Example: rune-mirror sample && rune-mirror build && rune-mirror serve
 `;
 
+const UPLOAD_HELP = `Usage: rune-mirror upload [--replace] REMOTE [DIST] [CACHE]
+
+Uploads a build with rclone, such as to r2:my-bucket.
+`;
+
 /** Runs hosting/upload.sh, and exits with the same code. */
 function upload(args: readonly string[]): void {
-  if (args[0] === '--help') {
-    process.stdout.write(
-      'Usage: rune-mirror upload [--replace] REMOTE [DIST] [CACHE]\n\nUploads a build with rclone, such as to r2:my-bucket.\n',
-    );
-    return;
-  }
+  if (args[0] === '--help') return void process.stdout.write(UPLOAD_HELP);
   const script = fileURLToPath(new URL('./upload.sh', import.meta.url));
   const child = spawn('sh', [script, ...args], { stdio: 'inherit' });
   child.on('error', (error) => {

@@ -1,8 +1,6 @@
 /**
- * Makes the packages of the program and of the client module, in `packages/` or in the folder of the first argument.
- *
- * Each command of the program is one bundle with all packages except DuckDB, whose library is native. So an installation consists of this
- * package and DuckDB, and no command has to compile TypeScript or bundle scripts.
+ * Makes the packages of the program and of the client module, in `packages/` or in the folder of the first argument. An installed program
+ * needs only DuckDB, and does not have to compile TypeScript or bundle scripts.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -37,12 +35,6 @@ function licencesOf(sources: readonly string[]): string {
   return `The programs of this package contain the following packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`;
 }
 
-/** Returns hosting/upload.sh with the command names of this package. */
-function uploadScript(): string {
-  const text = readFileSync(join(ROOT, 'hosting/upload.sh'), 'utf8');
-  return text.replaceAll('hosting/upload.sh', 'rune-mirror upload').replaceAll('npm run build', 'rune-mirror build');
-}
-
 function write(folder: string, files: Readonly<Record<string, string | Buffer>>): void {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -57,6 +49,7 @@ const CLIENT_EXPORT = { types: './client.d.ts', default: './client.js' };
 async function makeProgram(folder: string, assets: Readonly<Record<string, Buffer>>): Promise<void> {
   const sources = await bundleProgram(folder, join(ROOT, 'packaging/program.ts'));
   const dependencies = Object.fromEntries(NATIVE.map((one) => [one, PROJECT.dependencies[one]]));
+  const upload = readFileSync(join(ROOT, 'hosting/upload.sh'), 'utf8');
   write(folder, {
     'package.json': jsonText({
       name,
@@ -69,7 +62,7 @@ async function makeProgram(folder: string, assets: Readonly<Record<string, Buffe
       engines,
       dependencies,
     }),
-    'upload.sh': uploadScript(),
+    'upload.sh': upload.replaceAll('hosting/upload.sh', 'rune-mirror upload').replaceAll('npm run build', 'rune-mirror build'),
     'rune-mirror.schema.json': settingsSchema(),
     'THIRD-PARTY-LICENSES.txt': licencesOf(sources),
     ...Object.fromEntries(Object.entries(assets).map(([path, content]) => [`assets/${path}`, content])),

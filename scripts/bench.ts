@@ -1,4 +1,3 @@
-/** `npm run bench`: see bench/bench.ts. */
 import { BENCH_COMMAND, bench } from '../bench/bench.ts';
 import { runCommand } from '../src/cli/run.ts';
 

@@ -1,4 +1,3 @@
-/** `npm run bench:hosts`: see bench/hosts.ts. */
 import { BENCH_HOSTS_COMMAND, benchHosts } from '../bench/hosts.ts';
 import { runCommand } from '../src/cli/run.ts';
 

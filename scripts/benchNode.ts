@@ -1,4 +1,3 @@
-/** `npm run bench:node`: see bench/node.ts. */
 import { BENCH_NODE_COMMAND, benchNode } from '../bench/node.ts';
 import { runCommand } from '../src/cli/run.ts';
 

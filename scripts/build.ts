@@ -1,4 +1,3 @@
-/** `npm run build`: flags are in src/engine/buildCommand.ts, the steps in src/engine/build.ts. */
 import { Progress } from '../src/cli/progress.ts';
 import { runCommand } from '../src/cli/run.ts';
 import { build } from '../src/engine/build.ts';

@@ -1,4 +1,3 @@
-/** `npm run export`: flags are in src/export/exportCommand.ts, the work in src/export/runExport.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { EXPORT_COMMAND } from '../src/export/exportCommand.ts';
 import { runExport } from '../src/export/runExport.ts';

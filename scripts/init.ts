@@ -1,4 +1,3 @@
-/** `npm run init`: see src/setup/initCommand.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { INIT_COMMAND, runInit } from '../src/setup/initCommand.ts';
 

@@ -1,4 +1,3 @@
-/** `npm run keygen`: see src/output/keygenCommand.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { KEYGEN_COMMAND, runKeygen } from '../src/output/keygenCommand.ts';
 

@@ -1,4 +1,3 @@
-/** `npm run pull`: flags are in src/pull/pullCommand.ts, the steps in src/pull/runPull.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { PULL_COMMAND } from '../src/pull/pullCommand.ts';
 import { runPull } from '../src/pull/runPull.ts';

@@ -1,4 +1,3 @@
-/** `npm run rehearsal`: see test/rehearsal/rehearsal.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { REHEARSAL_COMMAND, runRehearsal } from '../test/rehearsal/rehearsal.ts';
 

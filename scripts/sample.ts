@@ -1,4 +1,3 @@
-/** `npm run sample`: see src/input/sampleCommand.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { SAMPLE_COMMAND, writeSample } from '../src/input/sampleCommand.ts';
 

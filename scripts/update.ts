@@ -1,4 +1,3 @@
-/** `npm run update`: see src/setup/updateCommand.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { runUpdate, UPDATE_COMMAND } from '../src/setup/updateCommand.ts';
 

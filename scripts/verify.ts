@@ -1,4 +1,3 @@
-/** `npm run verify`: flags are in src/verify/verifyCommand.ts, the work in src/verify/runVerify.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { runVerify } from '../src/verify/runVerify.ts';
 import { VERIFY_COMMAND } from '../src/verify/verifyCommand.ts';
