@@ -1,35 +1,27 @@
 /** Reads an archive with functions of the web platform, which browsers, Node.js, Deno, Bun and workers share. */
 
-/** Returns the value of the Range header for these bytes. */
 export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
 
-/** Returns the headers of a request for a range. Some hosts compress a range if the client accepts that, and Bun cannot decompress it. */
+/** The headers of a request for a range. Some hosts compress a range if the client accepts that, and Bun cannot decompress it. */
 export const rangeHeaders = (range: string) => ({ range, 'accept-encoding': 'identity' });
 
 /**
- * Returns the bytes `offset` to `offset + length - 1` of a file. `response` is the response to a request for this range, or for the
- * complete file. If the host ignores the range and sends the complete file, cuts the range out and does not read the rest. Undefined if the
- * file is missing or shorter. Rejects for any other status, with `path` in the message.
+ * Returns `length` bytes of a file from `offset` on. `response` answers a request for these bytes, or for the complete file. If the host
+ * sends the complete file, cuts the bytes out and does not read the rest. Undefined if the file is missing or shorter. Rejects for any
+ * other status, with `path` in the message.
  */
 export async function partOf(path: string, response: Response, offset: number, length: number): Promise<Uint8Array | undefined> {
-  const { status } = response;
-  if (status === 200) return bytesOf(response, offset, length);
-  if (status === 206 && startsAt(response, offset)) return bytesOf(response, 0, length);
-  await response.body?.cancel();
+  const { status, headers, body } = response;
+  if (status === 200) return bytesOf(body, offset, length);
+  // Browsers may hide this header from other origins.
+  const place = headers.get('content-range')?.toLowerCase() ?? `bytes ${offset}-`;
+  if (status === 206 && place.startsWith(`bytes ${offset}-`)) return bytesOf(body, 0, length);
+  await body?.cancel();
   if (status === 404 || status === 416 || status === 206) return undefined;
   throw new Error(`${path} was answered with status ${status}`);
 }
 
-/**
- * True if the response begins with the byte at `offset`, by its Content-Range header. Also true without this header, because browsers may
- * hide it from other origins.
- */
-function startsAt(response: Response, offset: number): boolean {
-  const range = response.headers.get('content-range');
-  return range === null || range.toLowerCase().startsWith(`bytes ${offset}-`);
-}
-
-async function bytesOf({ body }: Response, skip: number, length: number): Promise<Uint8Array | undefined> {
+async function bytesOf(body: Response['body'], skip: number, length: number): Promise<Uint8Array | undefined> {
   const bytes = new Uint8Array(length);
   let at = -skip;
   for await (const part of partsOf(body)) {
@@ -42,8 +34,8 @@ async function bytesOf({ body }: Response, skip: number, length: number): Promis
   return undefined;
 }
 
-/** Yields the parts of a stream. Cancels the stream when the caller stops reading. Not all browsers can iterate over streams. */
-async function* partsOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void, undefined> {
+/** Yields the parts of a stream. Cancels it when the caller stops reading. Not all browsers can iterate over streams. */
+async function* partsOf(stream: Response['body']): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = stream?.getReader();
   try {
     for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) yield part.value;
@@ -52,15 +44,12 @@ async function* partsOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerat
   }
 }
 
-/** Returns the text of a response. Calls `count` with the size of each part, and stops reading if `count` throws. */
-export async function textOf(
-  { body }: Pick<Response, 'body'>,
-  count: (bytes: number) => void,
-  decoder = new TextDecoder(),
-): Promise<string> {
-  let text = '';
+/** Decodes the text of a stream. Stops reading and throws the error of `tooLong` after more than `most` bytes. */
+export async function textOf(body: Response['body'], most: number, tooLong: () => Error, decoder = new TextDecoder()): Promise<string> {
+  let [text, bytes] = ['', 0];
   for await (const part of partsOf(body)) {
-    count(part.length);
+    bytes += part.length;
+    if (bytes > most) throw tooLong();
     text += decoder.decode(part, { stream: true });
   }
   return text + decoder.decode();
@@ -70,15 +59,11 @@ export async function textOf(
 export async function inflateText(member: Uint8Array, most: number): Promise<string> {
   const stream = new DecompressionStream('gzip');
   const writer = stream.writable.getWriter();
-  // Reading below throws the error of a failed write. Without these handlers, the same error would also be reported as an unhandled
-  // rejection. The cast is safe: TypeScript's DOM types exclude SharedArrayBuffer, and no host uses one.
+  // Reading below throws the error of a failed write. Without these handlers, it would also be an unhandled rejection. The cast is safe:
+  // TypeScript's DOM types exclude SharedArrayBuffer, and no host uses one.
   writer.write(member as Uint8Array<ArrayBuffer>).catch(() => undefined);
   writer.close().catch(() => undefined);
-  let length = 0;
-  const count = (bytes: number) => {
-    length += bytes;
-    if (length > most) throw new Error(`inflates to more than ${most} bytes`);
-  };
+  const tooLong = () => new Error(`inflates to more than ${most} bytes`);
   // A member is no file of its own, so U+FEFF at its start belongs to its text.
-  return textOf({ body: stream.readable }, count, new TextDecoder('utf-8', { ignoreBOM: true }));
+  return textOf(stream.readable, most, tooLong, new TextDecoder('utf-8', { ignoreBOM: true }));
 }

@@ -1,6 +1,4 @@
-/**
- * The handler (http/handler.ts) for hosts that use Request and Response, such as edge functions and workers. A host adds only a few lines.
- */
+/** The handler (http/handler.ts) for hosts that use Request and Response, such as edge functions and workers. */
 import { FormatError } from '../format/formatVersion.ts';
 import { hexOf } from '../format/sha256.ts';
 import { answerFromLists } from '../lists/answers.ts';
@@ -15,7 +13,7 @@ import { etagOfDigest } from './http/headers.ts';
 import { isReadByRanges } from './http/ranges.ts';
 
 /**
- * Reads a file of the build by its path (`runes/v1/...`). Returns the file server's response, whatever its status. `range` is a Range
+ * Reads a file of the build by its path (`runes/v1/...`): returns the file server's response, whatever its status. `range` is a Range
  * header, which the file server may ignore.
  */
 export type FetchFile = (path: string, range?: string) => Promise<Response>;
@@ -29,8 +27,7 @@ export class FetchMirror implements Origin<Text, Stream> {
 
   /**
    * `freshMs` is the time in milliseconds for which a manifest from memory may be used. Give Infinity if the files never change during a
-   * deployment. `now` is the clock. `sends` is true for the paths of files that the host sends. Other files may be in the same place, such
-   * as a private bucket.
+   * deployment. `sends` is true for the paths of files that the host sends: others may be in the same place, such as a private bucket.
    */
   constructor(
     private readonly fetchFile: FetchFile,
@@ -49,11 +46,9 @@ export class FetchMirror implements Origin<Text, Stream> {
     const { method, headers, url } = request;
     // `URL` resolves `..`, but keeps the percent-encoding.
     const { pathname, search } = new URL(url);
+    const asked = { method, target: pathname + search, header: (name: string) => headers.get(name) ?? undefined };
     try {
-      return responseOf(
-        request,
-        await replyTo({ method, target: pathname + search, header: (name) => headers.get(name) ?? undefined }, this),
-      );
+      return responseOf(request, await replyTo(asked, this));
     } catch (error) {
       if (error instanceof MissingFileError) return responseOf(request, unavailable());
       if (error instanceof FormatError) return responseOf(request, unavailable(error.message));
@@ -76,14 +71,12 @@ export class FetchMirror implements Origin<Text, Stream> {
     if (etag === undefined && !isReadByRanges(path)) return new Text(await response.text());
     const body = { stream: () => response.body, close: () => response.body?.cancel() };
     if (!isReadByRanges(path)) return { body, etag };
-    const header = (name: string) => response.headers.get(name) ?? undefined;
-    const length = header('content-length');
-    const part = response.status === 200 ? undefined : { isEmpty: response.status === 416, place: header('content-range') };
+    const [length, place] = ['content-length', 'content-range'].map((name) => response.headers.get(name) ?? undefined);
+    const part = response.status === 200 ? undefined : { isEmpty: response.status === 416, place };
     return { body, etag, size: length === undefined ? undefined : Number(length), part };
   }
 }
 
-/** Returns the response for a host to send. */
 export function responseOf({ method }: Request, { status, headers, body }: Reply<Stream>): Response {
   const pairs = Array.from({ length: headers.length / 2 }, (_, i): [string, string] => [headers[2 * i] ?? '', headers[2 * i + 1] ?? '']);
   const sent = method === 'HEAD' || body === undefined ? null : body;
@@ -102,20 +95,17 @@ class Text implements OpenFile, Content<Stream> {
     return this.known ?? etagOf(this.body);
   }
 
-  text(): Promise<string> {
-    return Promise.resolve(this.body);
+  async text(): Promise<string> {
+    return this.body;
   }
 }
 
 const etagOf = async (body: string): Promise<string> =>
   etagOfDigest(hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)))));
 
-/**
- * Returns the file server's ETag as a strong ETag. File servers make ETags of compressed answers weak, but the decoded bytes are the same.
- */
+/** Returns the file server's ETag, made strong: it is weak if the answer was compressed, but the decoded bytes are the same. */
 const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
 
-/** Returns the files behind `fetchFile`. */
 const filesBehind = (fetchFile: FetchFile): Files<Text> => ({
   open: async (path) => {
     const response = await fetched(fetchFile, path);
@@ -126,7 +116,7 @@ const filesBehind = (fetchFile: FetchFile): Files<Text> => ({
   inflate: inflateText,
 });
 
-/** Reads a file. Only a 404 means that the file does not exist. Rejects for any other failure, because then the file may exist. */
+/** Reads a file: undefined for a 404. Rejects for any other failure, because then the file may exist. */
 async function fetched(fetchFile: FetchFile, path: string, range?: string): Promise<Response | undefined> {
   const response = await fetchFile(path, range);
   if (response.ok || (range !== undefined && response.status === 416)) return response;

@@ -1,8 +1,6 @@
 /**
- * Reads the files of a mirror over plain HTTP from any host.
- *
- * Accepts only complete files of a mirror. For a missing file, a host may answer with a web page, a redirect or a part of the file. None of
- * these answers may be taken for an empty list.
+ * Reads the files of a mirror over plain HTTP from any host. Accepts only complete files of a mirror: for a missing file, a host may answer
+ * with a web page, a redirect or a part of the file, and none of these may be taken for an empty list.
  */
 import { messageOf } from '../../errors.ts';
 import { MOST_INFLATED } from '../../format/root.ts';
@@ -13,19 +11,15 @@ import { inflateText, partOf, rangeHeaders, rangeOf, textOf } from '../archivePa
 /** Thrown if a file cannot be read: the host is unreachable, refuses the request, or has no mirror. See `cause`. */
 export class UnreadableError extends Error {}
 
-/**
- * Revalidates every file. Otherwise answers could mix files of two builds, because some hosts let browsers cache each file for a different
- * time. For an unchanged file, the host sends only a 304 without a body.
- */
+/** Revalidates every file: some hosts let browsers cache each for another time, so answers could mix files of two builds. */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
 /** Keeps answers to range requests out of the browser's cache: some browsers mix up cached ranges of a file. */
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
 /**
- * Largest gap in bytes between two pages that one request reads together. Servers allow a larger gap. For clients a small gap is better:
- * separate requests run at the same time, but on a slow connection unneeded bytes take long. Clients with keys allow the gap of servers,
- * because they read complete pieces of 16 KB anyway (proofs.ts).
+ * Largest gap in bytes between two pages that one request reads together. Smaller than that of servers: on a slow connection unneeded bytes
+ * take longer than a concurrent request. Clients with keys allow the gap of servers, because they read complete pieces of 16 KB anyway.
  */
 const NEAR_BYTES = 2 * 1024;
 
@@ -37,21 +31,19 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface MirrorFiles extends Files<OpenFile> {
   /**
-   * Returns the text of any JSON file of the mirror, by its path. Undefined if the host does not have the file. `sha256` is the digest of
-   * the file, which the signed manifest proves. A client with keys reads only the manifest, and files for which the caller gives such a
-   * digest.
+   * Returns the text of any JSON file of the mirror, by its path. Undefined if the host does not have the file. A client with keys reads
+   * only the manifest, and files for which the caller gives the digest `sha256`, which the signed manifest proves.
    */
   file(path: string, sha256?: string): Promise<string | undefined>;
 }
 
 /**
  * Returns a reader of the files below `base`, which ends with a slash. With a signal, concurrent reads of the same part of a file share one
- * request. Without a signal, each read sends its own request. A server may use this reader for several incoming requests, and on some
- * platforms an incoming request cannot wait for a read that another request has started. A file that takes longer than `timeoutMs` is
- * unreadable.
+ * request. Without one, none do: a server may use this reader for several incoming requests, and on some platforms one of these cannot wait
+ * for a read that another has started. A file that takes longer than `timeoutMs` is unreadable.
  */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal, timeoutMs = TIMEOUT_MS): MirrorFiles {
-  /** Fetches a file. Resolves to undefined if the host does not have it. `take` reads the content of a successful response. */
+  /** Fetches a file: undefined if the host does not have it. `take` reads the content of a successful response. */
   const get = async <Content>(path: string, init: RequestInit, take: (response: Response) => Promise<Content>) => {
     const { href } = new URL(path, base);
     const stop = new AbortController();
@@ -85,10 +77,8 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
   const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
     const text = await read(path);
     if (text === undefined || fits(parse(text))) return text;
-    throw new MissingFileError(
-      path,
-      text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is truncated or not a file of a mirror',
-    );
+    const isPage = text.trimStart().startsWith('<');
+    throw new MissingFileError(path, isPage ? 'was answered with a web page' : 'is truncated or not a file of a mirror');
   };
   const manifest = async (): Promise<string> => {
     const text = await read(MANIFEST_PATH);
@@ -118,13 +108,8 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
 }
 
 /** Returns the text of a file. Rejects for more than 64 MB: no file of a mirror is that large. */
-async function textIn(path: string, response: Response): Promise<string> {
-  let size = 0;
-  return textOf(response, (bytes) => {
-    size += bytes;
-    if (size > MOST_INFLATED) throw new UnreadableError(`${path} has more than ${MOST_INFLATED} bytes`);
-  });
-}
+const textIn = (path: string, { body }: Response): Promise<string> =>
+  textOf(body, MOST_INFLATED, () => new UnreadableError(`${path} has more than ${MOST_INFLATED} bytes`));
 
 /** Waits for `work`. Rejects with the signal's reason if `signal` aborts first. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
