@@ -3,15 +3,14 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout } from 'node:timers';
+import { setInterval, setTimeout } from 'node:timers';
 import { type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
-import { METRICS } from '../cli/metrics.ts';
+import { METRICS, Metrics } from '../cli/metrics.ts';
 import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';
 import { program } from '../program.ts';
 import { createMirrorServer } from './local/server.ts';
 import { serveInWorkers } from './local/workers.ts';
-import { countRequests, countWorkers, requestMetrics } from './requestMetrics.ts';
 
 export const SERVE_COMMAND: Command = {
   call: program.callOf('serve'),
@@ -37,6 +36,14 @@ export const SERVE_COMMAND: Command = {
 /** Time for which open requests may continue after a signal, in milliseconds. */
 const GRACE_MS = 5000;
 
+/** Time between two messages of a worker process to the primary process, in milliseconds. */
+const SEND_MS = 500;
+
+/** Message of a worker process: its numbers of answers since the last message, by name of the metric. */
+interface Counts {
+  readonly answers: Readonly<Record<string, number>>;
+}
+
 /** Serves until SIGTERM or SIGINT. Resolves after the last connection is closed. */
 export async function serve(flags: Flags, log: Log): Promise<void> {
   const host = flags.one('host') ?? '127.0.0.1';
@@ -45,10 +52,12 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   const workers = flags.integer('workers', 1, 1, 256);
   const announce = ({ port: actual }: { readonly port: number }) =>
     log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (press Ctrl-C to stop).`);
-  const metrics = requestMetrics();
+  const metrics = new Metrics({ rune_mirror_requests_total: 'Answers by status.' });
   if (cluster.isPrimary) await metrics.serve(flags, dir);
   if (workers > 1 && cluster.isPrimary) {
-    countWorkers(metrics);
+    cluster.on('message', (_, { answers }: Partial<Counts>) => {
+      for (const [name, count] of Object.entries(answers ?? {})) metrics.add(name, count);
+    });
     return serveInWorkers(workers, log, announce);
   }
   try {
@@ -72,7 +81,25 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Starts listening. Resolves to the address. Rejects with an error that names the flag to change. */
+/** Counts the answers of a server in this process. A worker process sends the numbers to the primary process. */
+function countRequests(server: Server, metrics: Metrics): void {
+  let answers: Record<string, number> = {};
+  server.prependListener('request', (_, response) => {
+    response.once('close', () => {
+      const name = `rune_mirror_requests_total{status="${response.statusCode}"}`;
+      if (cluster.isPrimary) metrics.add(name);
+      else answers[name] = (answers[name] ?? 0) + 1;
+    });
+  });
+  if (cluster.isPrimary) return;
+  const send = () => {
+    if (Object.keys(answers).length > 0) process.send?.({ answers } satisfies Counts);
+    answers = {};
+  };
+  setInterval(send, SEND_MS).unref();
+}
+
+/** Starts listening. Rejects with an error that names the flag to change. */
 async function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   server.listen(port, host);
   try {

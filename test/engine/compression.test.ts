@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { takesGzip } from '../../src/serve/http/acceptEncoding.ts';
+import { takesGzip } from '../../src/serve/http/headers.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { sendRaw } from '../support/raw.ts';

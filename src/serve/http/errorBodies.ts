@@ -1,10 +1,8 @@
 /** Bodies of API errors, by status. */
 import type { Refusal } from '../../pages/respond.ts';
 
-/** Message of a 503. */
 export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
 
-/** Reason phrases of the statuses. */
 export const REASONS = {
   400: 'Bad Request',
   404: 'Not Found',

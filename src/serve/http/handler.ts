@@ -1,14 +1,10 @@
-/**
- * Makes the answer to a request, for every host: methods, files, ranges, ETags, compression and errors. Uses no platform API. A host gives
- * it an origin of files, and sends its answers.
- */
+/** Makes the answers of every host from an origin of files: methods, ranges, ETags, compression and errors. Uses no platform API. */
 import type { WindowAnswer } from '../../pages/envelope.ts';
 import type { OpenFile } from '../../pages/fileAccess.ts';
 import { NOT_FOUND_PATH, pageOfFolder, redirectOf } from '../../pages/fileKinds.ts';
 import { decodeStrictly } from '../../pages/parseQuery.ts';
 import { parsePath } from '../../pages/parseRequest.ts';
 import type { Answer, PageAnswer } from '../../pages/respond.ts';
-import { takesGzip } from './acceptEncoding.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER, refusalBody } from './errorBodies.ts';
 import {
   ALLOWED_METHODS,
@@ -25,10 +21,10 @@ import {
   matchesEtag,
   PREFLIGHT_HEADERS,
   RANGES,
+  takesGzip,
 } from './headers.ts';
 import { isReadByRanges, wantedRange } from './ranges.ts';
 
-/** A request. */
 export interface Asked {
   readonly method: string;
   /** Path and query, still percent-encoded. Begins with a slash. */
@@ -37,7 +33,7 @@ export interface Asked {
   header(name: string): string | undefined;
 }
 
-/** A body that is not in memory. The host must call one of the two functions. */
+/** A body that is not in memory. One of the two functions must be called. */
 interface UnreadBody<Stream> {
   stream(): Stream;
   close(): unknown;
@@ -68,9 +64,7 @@ export interface Origin<File extends OpenFile, Stream, Request extends Asked = A
   contentOf(found: PageAnswer<File> | WindowAnswer): Content<Stream> | Promise<Content<Stream>>;
   /** True for the path of a file that the host may send. The file need not exist. */
   sends(path: string): boolean;
-  /**
-   * Opens a file to be sent. `range` is a valid Range header, for a file that clients read by ranges. Undefined if the file does not exist.
-   */
+  /** Opens a file. `range` is a valid Range header, for a file that clients read by ranges. Undefined if the file does not exist. */
   file(path: string, range?: string): Promise<Content<Stream> | undefined>;
 }
 
@@ -94,10 +88,7 @@ const NONE: HeaderList = [];
 /** Headers of lists that depend on the last block, and its height. */
 let newest = { height: -1, headers: UNSETTLED };
 
-/**
- * Returns the headers for records of a list. CDNs may cache records of settled blocks. `height` is the last block that the list takes into
- * account, if its body does not say so.
- */
+/** Returns the headers for a list. `height` is the last block that the list takes into account, if its body does not say so. */
 function listHeaders({ isSettled, height }: { readonly isSettled: boolean; readonly height?: number }): HeaderList {
   if (height === undefined) return isSettled ? SETTLED : UNSETTLED;
   if (newest.height !== height)
@@ -105,17 +96,14 @@ function listHeaders({ isSettled, height }: { readonly isSettled: boolean; reado
   return newest.headers;
 }
 
-/** Minimum size of a body for compression. A smaller body fits into one network packet uncompressed. */
+/** Minimum size of a body for compression. A smaller one fits into one network packet. */
 const COMPRESS_FROM_BYTES = 1000;
 
-/** Returns the answer for an error of the API. */
-export const errorReply = ({ status, body }: ReturnType<typeof errorBody>, more = NONE): Reply<never> => ({
-  status,
-  headers: [...API_ERROR, ...more],
-  body,
-});
+export function errorReply(error: ReturnType<typeof errorBody>, more = NONE): Reply<never> {
+  return { ...error, headers: [...API_ERROR, ...more] };
+}
 
-/** Returns the 503 for files that are missing or cannot be read. */
+/** The 503 for files that are missing or cannot be read. */
 export const unavailable = (message = RETRY_LATER): Reply<never> => errorReply(errorBody(503, message), ['retry-after', '5']);
 
 /** Answers a request from an origin. Rejects if a required file is missing or cannot be read. */
@@ -147,22 +135,18 @@ type FilesOfOrigin<Stream> = Pick<Origin<OpenFile, Stream>, 'compresses' | 'send
 
 /** Sends the file at a path that is not a route of the API, or a 404: a page to browsers outside the API, otherwise JSON. */
 async function sendFile<Stream>(asked: Asked, origin: FilesOfOrigin<Stream>): Promise<Reply<Stream>> {
-  const path = pathOf(asked.target);
-  const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
-  if (redirect !== undefined) return { status: 301, headers: [...REDIRECT, 'location', redirect, 'content-length', '0'] };
-  const content = path === undefined || !origin.sends(path) ? undefined : await open(asked, path, origin);
-  if (path !== undefined && content !== undefined) return send(asked, content, headersOfFile(path), origin.compresses);
+  const decoded = decodeStrictly(asked.target.split('?', 1)[0] ?? '');
+  if (decoded !== undefined) {
+    const path = pageOfFolder(decoded) ?? decoded.slice(1);
+    const redirect = redirectOf(`/${path}`);
+    if (redirect !== undefined) return { status: 301, headers: [...REDIRECT, 'location', redirect, 'content-length', '0'] };
+    const content = origin.sends(path) ? await open(asked, path, origin) : undefined;
+    if (content !== undefined) return send(asked, content, headersOfFile(path), origin.compresses);
+  }
   const wantsPage = /\btext\/html\b/i.test(asked.header('accept') ?? '') && parsePath(asked.target).kind === 'outside';
   const page = wantsPage ? await origin.file(NOT_FOUND_PATH) : undefined;
   if (page === undefined) return errorReply(notFound(asked.method, asked.target));
   return withBody(asked, 404, [...PAGE_ERROR, ...lengthOf(page.size)], page.body);
-}
-
-/** Returns the path of the requested file, relative to the folder. Undefined for malformed percent-encoding. */
-function pathOf(target: string): string | undefined {
-  const [encoded = ''] = target.split('?');
-  const path = decodeStrictly(encoded);
-  return path === undefined ? undefined : (pageOfFolder(path) ?? path.slice(1));
 }
 
 /** Opens a file, or the part of it that the client wants. */
@@ -207,19 +191,13 @@ async function close<Stream>(body: Body<Stream>): Promise<void> {
 }
 
 /** Returns an answer. For HEAD, closes a body that is not in memory. */
-function withBody<Stream>(
-  { method }: Asked,
-  status: number,
-  headers: HeaderList,
-  body: Body<Stream>,
-): Reply<Stream> | Promise<Reply<Stream>> {
-  return method === 'HEAD' && isUnread(body) ? close(body).then(() => ({ status, headers })) : { status, headers, body };
+async function withBody<Stream>({ method }: Asked, status: number, headers: HeaderList, body: Body<Stream>): Promise<Reply<Stream>> {
+  if (method !== 'HEAD' || !isUnread(body)) return { status, headers, body };
+  await body.close();
+  return { status, headers };
 }
 
-/**
- * Returns the ETag of the body that the client already has, compressed or not. Undefined if the client has neither. Prefers the ETag of the
- * form that would be sent.
- */
+/** Returns the ETag of the form that the client already has, compressed or not, preferably of the form that would be sent. */
 function knownTag(header: string | undefined, etag: string, isZipped: boolean): string | undefined {
   if (header === undefined) return undefined;
   const forms = isZipped ? [compressedEtag(etag), etag] : [etag, compressedEtag(etag)];

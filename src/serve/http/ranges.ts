@@ -1,6 +1,6 @@
 /** Range requests (RFC 9110, 14). Parquet readers request the end of a file first, then the columns that they need. */
 
-/** Part of a file, from its first byte to its last byte. */
+/** The bytes `start` to `end` of a file, both inclusive. */
 export interface Part {
   readonly start: number;
   readonly end: number;

@@ -14,13 +14,10 @@ import type { Content } from '../http/handler.ts';
 import { etagOfDigest } from '../http/headers.ts';
 import { contentRange, satisfy, wantedRange } from '../http/ranges.ts';
 
-/**
- * Bytes that a decompression allocates at once. With the default of 16 KB, zlib would have to join the parts of most pages and documents,
- * which takes a quarter of the time of a decompression.
- */
+/** Bytes that a decompression allocates at once. With 16 KB, the default, zlib would join parts for a quarter of its time. */
 const INFLATED_AT_ONCE = 64 * 1024;
 
-/** Copies of a cached file in memory: as bytes and as text. Does not count the compressed copy, because it is small. */
+/** Copies of a cached file in memory: as bytes and as text. The compressed copy is small. */
 const COPIES_IN_MEMORY = 2;
 /** Memory overhead of a cache entry, besides its content. */
 const BYTES_PER_ENTRY = 600;
@@ -65,17 +62,14 @@ export class BuiltFile implements OpenFile {
   #etag: string | undefined;
 
   constructor(
-    /** Path with symbolic links resolved. */
+    /** Without symbolic links. */
     readonly path: string,
     readonly stats: Stats,
     /** Content of a small file. Undefined for a large file. */
     readonly bytes: Bytes | undefined,
   ) {}
 
-  /**
-   * Returns the content with one character per byte. UTF-8 need not be decoded, because pages are cut and joined only at ASCII characters.
-   * Decoding would take a third of the time of an answer.
-   */
+  /** Returns the content with one character per byte. Decoding UTF-8, which nothing needs, takes a third of an answer's time. */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFileSync(this.path, 'latin1');
     this.#text ??= this.bytes.body.toString('latin1');
@@ -83,8 +77,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Opens the file, to be streamed: the complete file, or the part that `range` wants. Size, ETag and content are those of the opened file,
-   * even if a build replaces the file at the path meanwhile. Files that are read by ranges are never compressed.
+   * Opens the file, or the part that `range` wants, to be streamed. Size, ETag and content are those of the opened file, even if a build
+   * replaces the file at the path meanwhile. Files that are read by ranges are never compressed.
    */
   async open(isReadByRanges: boolean, range?: string): Promise<Content<Readable>> {
     const fd = openSync(this.path, 'r');
@@ -101,7 +95,7 @@ export class BuiltFile implements OpenFile {
       if (content.size > 0) return isReadByRanges ? content : { ...content, gzip: () => ({ stream: zipped, close }) };
       // A stream cannot read an empty range.
       close();
-      return { ...content, body: NOTHING };
+      return { ...content, body: Buffer.alloc(0) };
     } catch (error) {
       close();
       throw error;
@@ -117,8 +111,6 @@ export class BuiltFile implements OpenFile {
   }
 }
 
-const NOTHING = Buffer.alloc(0);
-
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
   // Uses no stream pipeline, because in Deno a pipeline would end the hash. Creates no stream for an empty file, because an empty range is
@@ -127,15 +119,12 @@ async function etagOfOpened(fd: number, size: number): Promise<string> {
   return etagOfDigest(hash.digest('hex'));
 }
 
-/** Thrown if a path of the build is not a file, or is a link that leads out of the build's folder. */
+/** A path of the build is not a file, or is a link that leads out of the build's folder. */
 export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
-/**
- * Reads synchronously: a read from the system's cache takes 20 µs, and an asynchronous one would switch to other threads three times, which
- * would take most of a request's time.
- */
+/** Reads synchronously: that takes 20 µs from the system's cache, and switching threads would take most of a request's time. */
 export class BuiltFiles implements Files<BuiltFile> {
   readonly #cached: PartCache;
   /** Open files of layout `archive`, least recently used first. */
@@ -167,18 +156,10 @@ export class BuiltFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Reads a part of a file of layout `archive`. Keeps these files open, because opening a file takes longer than reading a part of it. This
-   * is safe, because they never change.
+   * Reads a part of a file of layout `archive`. Keeps these files open, except the least recently used ones above the limit, because
+   * opening a file takes longer than reading a part of it. This is safe, because they never change.
    */
   async read(path: string, offset: number, length: number): Promise<Uint8Array | undefined> {
-    const handle = this.#handleOf(path);
-    if (handle === undefined) return undefined;
-    const part = Buffer.allocUnsafeSlow(length);
-    return readSync(handle, part, 0, length, offset) === length ? part : undefined;
-  }
-
-  /** Returns a file that is open, or opens it, and closes the least recently used files above the limit. */
-  #handleOf(path: string): number | undefined {
     let handle = this.#opened.get(path);
     if (handle === undefined) {
       const stats = this.#statsOf(path);
@@ -192,7 +173,8 @@ export class BuiltFiles implements Files<BuiltFile> {
       this.#opened.delete(oldest);
       closeSync(other);
     }
-    return handle;
+    const part = Buffer.allocUnsafeSlow(length);
+    return readSync(handle, part, 0, length, offset) === length ? part : undefined;
   }
 
   /** Closes the files of layout `archive`. */
@@ -205,7 +187,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     return gunzipSync(member, { maxOutputLength: most, chunkSize: INFLATED_AT_ONCE }).toString('latin1');
   }
 
-  /** Returns the stats of the file that a path or link names. Undefined if it does not exist. */
+  /** Returns the stats of what a path or link names. Undefined if it does not exist. */
   #statsOf(path: string): Stats | undefined {
     try {
       return statSync(`${this.dir}/${path}`, { throwIfNoEntry: false });

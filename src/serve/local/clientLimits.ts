@@ -9,7 +9,7 @@ import { ERROR_HEADERS } from '../http/headers.ts';
 /** Limits of the local server. Times are in milliseconds. */
 export const CLIENT_LIMITS = {
   ...SERVER_LIMITS,
-  /** Maximum number of open connections. The server closes further connections immediately. */
+  /** Open connections. The server closes further ones immediately. */
   connections: 20_000,
   /** Requests of a connection that may wait for the answers to its earlier requests. One more closes the connection. */
   waiting: 100,
@@ -17,15 +17,9 @@ export const CLIENT_LIMITS = {
   headerBytes: 16 * 1024,
   /** Time from the start of a connection or request until its headers are complete. */
   headersMs: 10_000,
-  /**
-   * Time from the start of a connection or request until the body of the request is complete. The server discards bodies, because no API
-   * request has one.
-   */
+  /** Time from the same start until the body is complete. The server discards bodies, because no API request has one. */
   requestMs: 20_000,
-  /**
-   * Time for which a connection may stay open without a request. Must be longer than the minute for which proxies reuse connections;
-   * otherwise proxies would send requests on closed connections.
-   */
+  /** Time for which a connection may stay open without a request. Proxies reuse connections for a minute, so it must be longer. */
   idleMs: 65_000,
   /** Time after which a connection is closed on which nothing was sent or received. Node.js may take twice as long. */
   stalledMs: 30_000,
@@ -34,7 +28,7 @@ export const CLIENT_LIMITS = {
 };
 export type ClientLimits = Readonly<typeof CLIENT_LIMITS>;
 
-/** Creates a server with these limits. `work` makes the answers of a connection one after another. */
+/** Creates a server with these limits. */
 export function limitedServer(work: RequestListener, limits: ClientLimits): Server {
   const options = {
     headersTimeout: limits.headersMs,
@@ -57,7 +51,7 @@ const turns = new WeakMap<Duplex, { current: ServerResponse | undefined; waiting
 
 /**
  * Makes the answers of a connection one after another: a client may send many requests before it reads an answer. Node.js gives the
- * connection to an answer when its turn comes. It never comes after an answer that closes the connection.
+ * connection to an answer when its turn comes, which is never after an answer that closes the connection.
  */
 const inTurn =
   (work: RequestListener, limits: ClientLimits): RequestListener =>

@@ -24,53 +24,36 @@ const BYTES_PER_ANSWER = 600;
 
 const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 
-/** Thrown if the client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
+/** The client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
 }
 
-/** A request to the local server. */
 export interface LocalRequest extends Asked {
   /**
-   * True if the client has disconnected. A client that closed only its sending side may still read. But until the server sends something,
-   * it looks like a disconnected client. So a long answer ends for such a client, too.
+   * True if the client has disconnected. A client that closed only its sending side may still read, but looks like a disconnected one until
+   * the server sends something. So a long answer ends for it, too.
    */
   hasLeft(isLong: boolean): boolean;
 }
 
 /**
- * The files for one answer. After `freeParts` parts of files, pauses before each further one, so that the server answers other requests in
- * between. Reads reject with a ClientLeftError after the client has disconnected.
+ * Returns the files for one answer. After `freeParts` parts of files, pauses before each further one, so that the server answers other
+ * requests in between. Reads reject with a ClientLeftError after the client has disconnected.
  */
-class FairFiles implements Files<BuiltFile> {
-  #parts = 0;
-
-  constructor(
-    private readonly files: BuiltFiles,
-    private readonly request: LocalRequest,
-    private readonly limits: ServerLimits,
-  ) {}
-
-  open(path: string): Promise<BuiltFile | undefined> {
-    return this.files.open(path);
-  }
-
-  async read(path: string, offset: number, length: number): Promise<Uint8Array | undefined> {
-    await this.#next();
-    return this.files.read(path, offset, length);
-  }
-
-  async inflate(member: Uint8Array, most: number): Promise<string> {
-    await this.#next();
-    return this.files.inflate(member, most);
-  }
-
-  async #next(): Promise<void> {
-    this.#parts += 1;
-    const isLong = exceeds(this.limits, 'freeParts', this.#parts);
+function fairFiles(files: BuiltFiles, request: LocalRequest, limits: ServerLimits): Files<BuiltFile> {
+  let parts = 0;
+  const turn = async () => {
+    parts += 1;
+    const isLong = exceeds(limits, 'freeParts', parts);
     if (isLong) await setImmediate();
-    if (this.request.hasLeft(isLong)) throw new ClientLeftError('the client has left');
-  }
+    if (request.hasLeft(isLong)) throw new ClientLeftError('the client has left');
+  };
+  return {
+    open: (path) => files.open(path),
+    read: (path, offset, length) => turn().then(() => files.read(path, offset, length)),
+    inflate: (member, most) => turn().then(() => files.inflate(member, most)),
+  };
 }
 
 const contentOfFile = (file: BuiltFile): Content<Readable> | Promise<Content<Readable>> => file.bytes ?? file.open(false);
@@ -79,10 +62,7 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
   readonly #site: WatchedBuild;
   readonly #files: BuiltFiles;
   readonly #cache: PartCache;
-  /**
-   * Cached answers from an archive, by build. The answer to a target changes only with the build, and making it takes longer than sending
-   * it.
-   */
+  /** Cached answers from an archive, by build, with which they change. Making an answer takes longer than sending it. */
   readonly #answers = new WeakMap<BuiltSite, PartCache>();
   /** Bytes of answers. Saves encoding and compressing a cached answer again. */
   readonly #bytes = new WeakMap<WindowAnswer, Bytes>();
@@ -100,9 +80,9 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
   }
 
   /**
-   * Answers from a single build. A build writes its manifest before it removes files of the last build. So if a file is missing and the
-   * manifest is unchanged, the current build does not have the file. Each attempt uses the last known manifest, and checks only afterwards
-   * whether the manifest is still current. Rejects with a MissingFileError if all attempts fail.
+   * Answers from a single build: each attempt uses the last known manifest, and checks afterwards whether it is still current. A build
+   * writes its manifest before it removes files of the last build. So if a file is missing and the manifest is unchanged, the current build
+   * does not have the file. Rejects with a MissingFileError if all attempts fail.
    */
   async read(request: LocalRequest): Promise<Answer<BuiltFile>> {
     let failure: unknown;
@@ -120,21 +100,20 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
         failure = error;
       }
     }
-    // This error is not created in the loop, because creating an error with its stack takes longer than reading a file.
+    // Not created in the loop, because creating an error with its stack takes longer than reading a file.
     throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
   }
 
   #answerFrom(site: BuiltSite, request: LocalRequest): Promise<Answer<BuiltFile>> {
     const { target } = request;
-    const files = new FairFiles(this.#files, request, this.limits);
+    const files = fairFiles(this.#files, request, this.limits);
     if (site.archive === undefined) return respond(target, site, files, answerFromLists, this.#cache);
     const known = this.#answers.get(site) ?? new PartCache(this.limits.answerBytes);
     this.#answers.set(site, known);
     return known.get(target, async () => {
       const value = await respond(target, site, files, answerFromLists, this.#cache);
       const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
-      // Infinity means that the answer is not cached. A long answer would displace many others from the cache. An answer of another kind
-      // than `window` is a file, which `BuiltFiles` caches.
+      // With infinity, the answer is not cached: a long one would displace many others, and `BuiltFiles` caches pages.
       return { value, bytes: bytes <= this.limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
     });
   }
@@ -147,10 +126,7 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
     return bytes;
   }
 
-  /**
-   * True for all files in the folder, also those that its owner added. False for hidden files, `..`, and names with characters that are
-   * special on Windows.
-   */
+  /** False for hidden files, `..`, and characters that are special on Windows. True also for files that the folder's owner added. */
   sends(path: string): boolean {
     return !FORBIDDEN.test(path) && path.split('/').every((name) => name !== '' && !name.startsWith('.'));
   }
@@ -160,8 +136,7 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
       if (!(error instanceof ForeignFileError)) throw error;
     });
     if (file === undefined) return undefined;
-    // Builds write pages directly to their paths, and all other files to temporary paths that they then rename. An incomplete page can be
-    // recognised.
+    // Builds write pages directly to their paths, and rename all other files to theirs. An incomplete page can be recognised.
     if (isPagePath(path, this.#site.last)) await readFacts(file, path);
     return isReadByRanges(path) ? file.open(true, range) : contentOfFile(file);
   }

@@ -8,7 +8,6 @@ import { messageOf } from '../../errors.ts';
 import { FormatError } from '../../format/formatVersion.ts';
 import { shortTarget } from '../http/errorBodies.ts';
 import { isUnread, type Reply, replyTo, unavailable } from '../http/handler.ts';
-import { logRequests } from './accessLog.ts';
 import { CLIENT_LIMITS, type ClientLimits, limitedServer } from './clientLimits.ts';
 import { ClientLeftError, DiskOrigin, type LocalRequest } from './diskOrigin.ts';
 
@@ -20,10 +19,7 @@ export interface ServerSettings {
   readonly now: () => number;
 }
 
-/**
- * Creates a server for the build in `dir`; the caller starts it with `listen`. The server notices a new build in the same folder. Throws an
- * InputError if the folder has no build.
- */
+/** Creates a server for the build in `dir`, and for later builds in this folder. Throws an InputError if the folder has no build. */
 export function createMirrorServer(
   dir: string,
   { compresses = true, limits = CLIENT_LIMITS, accessLog, now = Date.now }: Partial<ServerSettings> = {},
@@ -31,9 +27,9 @@ export function createMirrorServer(
   const origin = new DiskOrigin(dir, compresses, limits, now);
   const server = limitedServer((request, response) => {
     const exchange = new Exchange(request, response);
-    exchange.answer(origin).catch((error: unknown) => {
+    const answer = async () => exchange.send(await replyTo(exchange, origin));
+    answer().catch((error: unknown) => {
       if (error instanceof ClientLeftError) response.destroy();
-      // Ignores the error if the client has disconnected.
       if (response.destroyed) return;
       // Only the log gets the reason, because it may contain paths of this machine.
       process.stderr.write(`${exchange.method} ${JSON.stringify(shortTarget(request.url ?? ''))}: ${messageOf(error)}\n`);
@@ -45,6 +41,23 @@ export function createMirrorServer(
   if (accessLog !== undefined) logRequests(server, accessLog);
   server.on('close', () => origin.close());
   return server;
+}
+
+/** Logs each request when its answer has ended, except malformed ones, because Node refuses those itself. */
+function logRequests(server: Server, log: Log): void {
+  server.prependListener('request', (request, response) => {
+    const [start, client] = [performance.now(), request.socket.remoteAddress ?? ''];
+    response.once('close', () => {
+      const { method = '' } = request;
+      const target = shortTarget(request.url ?? '');
+      const ms = Math.round((performance.now() - start) * 10) / 10;
+      const status = response.statusCode;
+      // Marks an answer whose client disconnected before the end of the answer.
+      const cut = response.writableFinished ? {} : { incomplete: true };
+      const message = `${client} ${method} ${JSON.stringify(target)} ${status}${response.writableFinished ? '' : ' incomplete'} ${ms} ms`;
+      log.info('request', message, { client, method, target, status, ms, ...cut });
+    });
+  });
 }
 
 class Exchange implements LocalRequest {
@@ -68,20 +81,13 @@ class Exchange implements LocalRequest {
     return destroyed || (isLong && socket?.readableEnded === true);
   }
 
-  async answer(origin: DiskOrigin): Promise<void> {
-    return this.send(await replyTo(this, origin));
-  }
-
   async send({ status, headers, body }: Reply<Readable>): Promise<void> {
-    const length = typeof body === 'string' ? ['content-length', String(Buffer.byteLength(body))] : [];
     // Node's types require a mutable list, but Node does not change it.
-    this.response.writeHead(status, length.length === 0 ? (headers as string[]) : [...headers, ...length]);
-    if (body !== undefined && isUnread(body)) await this.#stream(body.stream(), Number(headers[headers.indexOf('content-length') + 1]));
-    else this.response.end(this.method === 'HEAD' ? undefined : body);
-  }
-
-  /** Sends a stream. `length` is its size in bytes, if the headers say it. */
-  async #stream(stream: Readable, length: number): Promise<void> {
+    const all = typeof body === 'string' ? [...headers, 'content-length', String(Buffer.byteLength(body))] : (headers as string[]);
+    this.response.writeHead(status, all);
+    if (body === undefined || !isUnread(body)) return void this.response.end(this.method === 'HEAD' ? undefined : body);
+    const stream = body.stream();
+    const length = Number(headers[headers.indexOf('content-length') + 1]);
     await pipeline(stream, this.response, { end: false });
     // The client would read the next answer as the rest of a file that somebody has shortened meanwhile.
     if (stream instanceof ReadStream && stream.bytesRead !== length) this.response.destroy();

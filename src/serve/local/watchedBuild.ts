@@ -23,14 +23,14 @@ export class WatchedBuild {
     }
   }
 
-  /** Returns the manifest as last read, without checking the file. */
+  /** The manifest as last read. */
   get last(): BuiltSite {
     return this.#known.site;
   }
 
   /**
-   * Returns the current manifest. Reads the file only if it has changed; this check takes microseconds. Throws an InputError if the file is
-   * missing, and a FormatError if the manifest has another format version.
+   * Returns the current manifest. Reads the file only if it has changed: to check this takes microseconds. Throws an InputError if the file
+   * is missing, and a FormatError for another format version.
    */
   now(): BuiltSite {
     const stamp = this.#stampNow();

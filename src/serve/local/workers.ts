@@ -1,4 +1,4 @@
-/** `npm start -- --workers N`: several worker processes answer on one port. A primary process replaces each worker that ends. */
+/** `npm start -- --workers N`: several worker processes answer on one port. */
 import cluster, { type Address, type Worker } from 'node:cluster';
 import type { Log } from '../../cli/log.ts';
 import { program } from '../../program.ts';
@@ -7,15 +7,12 @@ import { program } from '../../program.ts';
 const RESTART_DELAY_MS = 1000;
 
 /**
- * Starts `count` worker processes with this process's flags, and replaces each worker that ends. Calls `announce` with the address when all
- * workers listen. After a SIGTERM or SIGINT, resolves when all workers have ended.
- *
- * The first worker starts alone. If it exits before it listens, it has already reported the reason, so this process ends with the same exit
- * code. If it was killed, it has reported nothing, so it is replaced.
+ * Starts `count` worker processes with this process's flags, and replaces each that ends. Calls `announce` when all listen. After a SIGTERM
+ * or SIGINT, resolves when all have ended. The first worker starts alone: if it exits before it listens, it has reported the reason, so
+ * this process ends with the same exit code. If it was killed, it has reported nothing, so it is replaced.
  */
 export function serveInWorkers(count: number, log: Log, announce: (address: Address) => void): Promise<void> {
-  // Lets each worker accept connections itself. If the primary accepted and distributed them, it would pass a connection from worker to
-  // worker while all workers are full.
+  // Each worker accepts connections itself. The primary would pass a connection from worker to worker while all are full.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: program.runner, args: ['serve', ...process.argv.slice(2)] });
   const listening = new Set<Worker>();
@@ -59,5 +56,5 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
   });
 }
 
-/** Returns the running workers. `cluster.workers` also has workers that have ended, until their channels close. */
+/** The running workers. `cluster.workers` also has ended ones, until their channels close. */
 const running = (): Worker[] => Object.values(cluster.workers ?? {}).flatMap((worker) => (worker?.isDead() === false ? [worker] : []));
