@@ -2,7 +2,7 @@
 import type { ErrorStatus } from '../http/errorBodies.ts';
 import type { MirrorManifest, Page, WindowQuery } from './client.d.ts';
 
-/** Number of windows to read concurrently. Hosts would answer further requests only one after another. */
+/** Windows to read concurrently. Hosts would answer further requests only one after another. */
 const WINDOWS_AT_ONCE = 8;
 
 /**
@@ -15,14 +15,14 @@ export async function* allEntries<Entry>(
   failed: (status: ErrorStatus, message: string) => Error,
   signal?: AbortSignal,
 ): AsyncGenerator<Entry, void, undefined> {
-  // Returns a text that identifies the build, and the largest limit. Builds with the same text have equal lists.
+  // Builds with the same text `build` have equal lists.
   const read = async () => {
     const { digest, archive, list_root, page_sizes } = await readManifest();
     return { build: JSON.stringify([digest, archive, list_root]), limit: page_sizes.at(-1) ?? 1 };
   };
   const { build, limit } = await read();
   let known: string | undefined;
-  // Reads the first window alone, because only its `total` tells how many more windows there are.
+  // Reads the first window alone, because only its `total` tells how many there are.
   for (let [offset, total, atOnce] = [0, 1, 1]; offset < total; atOnce = WINDOWS_AT_ONCE) {
     const count = Math.min(atOnce, Math.ceil((total - offset) / limit));
     const pages = await Promise.all(Array.from({ length: count }, (_, i) => list({ offset: offset + i * limit, limit, signal })));

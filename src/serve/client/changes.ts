@@ -1,12 +1,12 @@
-/** Follows the blocks of a mirror: finds the newest block that a client knows, and reads the files of higher blocks. */
-import type { Point } from '../../lists/changes.ts';
+/** Finds the newest block of a mirror that a client knows, and reads the files of higher blocks (lists/changes.ts). */
+import type { ListedChanges, Point } from '../../lists/changes.ts';
 import { MissingFileError } from '../../pages/fileAccess.ts';
 import { CHANGES_INDEX_PATH, changesPath } from '../../pages/filePaths.ts';
 import { parseAddress } from '../../pages/optionalEndpoints.ts';
 import type { ErrorStatus } from '../http/errorBodies.ts';
 import type { BlockChange, Change, ChangesQuery, MirrorManifest } from './client.d.ts';
 
-/** Mirror that is followed. Its functions may reject with a MissingFileError while the host replaces files. */
+/** The mirror. Its functions may reject with a MissingFileError while the host replaces files. */
 interface FollowedMirror {
   manifest(): Promise<MirrorManifest>;
   /** Reads a file. A client with keys rejects a file whose SHA-256 is not `sha256`. */
@@ -17,14 +17,12 @@ interface FollowedMirror {
 
 const INTERVAL_MS = 30_000;
 const SHORTEST_MS = 1000;
-/** Number of consecutive failures after which the error is thrown. Reads fail while a host replaces the files. */
+/** Consecutive failures after which the error is thrown. Reads fail while a host replaces the files. */
 const ATTEMPTS = 4;
 
-type Listed = Point & { readonly sha256: string };
-
 /**
- * Yields changes (`Mirror.changes`). Rejects with an error of `failed`, a MissingFileError, or the errors of `mirror`. Throws a TypeError
- * for a malformed query.
+ * Implements `Mirror.changes`. Rejects with an error of `failed`, a MissingFileError, or the errors of `mirror`. Throws a TypeError for a
+ * malformed query.
  */
 export function followChanges(query: ChangesQuery, mirror: FollowedMirror): AsyncGenerator<Change, void, undefined> {
   const { since = [], addresses } = query;
@@ -36,7 +34,7 @@ export function followChanges(query: ChangesQuery, mirror: FollowedMirror): Asyn
   return changesAfter(known, wanted, query, mirror);
 }
 
-/** Yields changes. `since` has the blocks that the caller knows, ascending. */
+/** `since` has the blocks that the caller knows, ascending. */
 async function* changesAfter(
   since: readonly Point[],
   wanted: ReadonlySet<string | undefined> | undefined,
@@ -73,8 +71,10 @@ async function* changesAfter(
           if (!isLeftOut) yield { ...change, ...(wanted === undefined ? {} : { matches }), since: known };
         }
         // A host may serve a new manifest with an old list for a while, and without keys nothing compares the list with its digest. So the
-        // digest is remembered only if the list ends with the manifest's tip. Otherwise the next round reads the list again.
-        if (!isBehind(blocks.at(-1), manifest)) last = changes.sha256;
+        // next round reads the list again unless it ends with the manifest's tip, which it never does if the tip has no activity.
+        const [newest, { tip }] = [blocks.at(-1), manifest];
+        const isCurrent = tip === undefined || (newest?.height === tip.height && newest.hash.slice(-64) === tip.hash.slice(-64));
+        if (isCurrent) last = changes.sha256;
       }
       failures = 0;
       if (intervalMs === 0) return;
@@ -88,32 +88,22 @@ async function* changesAfter(
 }
 
 /** Reads the list of the newest blocks, sorted by height. */
-async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly Listed[]> {
+async function indexOf(sha256: string, mirror: FollowedMirror): Promise<readonly ListedChanges[]> {
   const text = await mirror.file(CHANGES_INDEX_PATH, sha256);
-  const { blocks } = JSON.parse(text ?? '{}') as { readonly blocks?: readonly Listed[] };
+  const { blocks } = JSON.parse(text ?? '{}') as { readonly blocks?: readonly ListedChanges[] };
   if (!Array.isArray(blocks)) throw new MissingFileError(CHANGES_INDEX_PATH);
   return blocks;
 }
 
-/**
- * True if the list does not end with the manifest's tip: the list may be of an older build than the manifest. The result is also true if
- * the tip is a block without activity that the mirror does not list.
- */
-const isBehind = (newest: Point | undefined, { tip }: MirrorManifest): boolean =>
-  tip !== undefined && (newest?.height !== tip.height || newest.hash.slice(-64) !== tip.hash.slice(-64));
-
-async function changeOf({ height, hash, sha256 }: Listed, mirror: FollowedMirror): Promise<Omit<BlockChange, 'since'>> {
+async function changeOf({ height, hash, sha256 }: ListedChanges, mirror: FollowedMirror): Promise<Omit<BlockChange, 'since'>> {
   const path = changesPath(height);
   const change = JSON.parse((await mirror.file(path, sha256)) ?? '{}') as Omit<BlockChange, 'since'>;
   if (change.hash !== hash) throw new MissingFileError(path, 'is missing, or of another build');
   return change;
 }
 
-/**
- * Returns the index in `blocks` of the first block above the newest known block. Throws an error of `failed` if the caller's blocks are not
- * in the list.
- */
-function forkOf(known: readonly Point[], blocks: readonly Listed[], mirror: FollowedMirror): number {
+/** Returns the index of the first block above the newest known one. Throws an error of `failed` if no known block is in the list. */
+function forkOf(known: readonly Point[], blocks: readonly ListedChanges[], mirror: FollowedMirror): number {
   const newest = blocks.at(-1);
   if (newest === undefined) return 0;
   if (known.length === 0) return blocks.length - 1;
@@ -130,7 +120,7 @@ function forkOf(known: readonly Point[], blocks: readonly Listed[], mirror: Foll
   );
 }
 
-/** Waits for some time, or until `signal` aborts. */
+/** Waits, at most until `signal` aborts. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

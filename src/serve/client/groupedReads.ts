@@ -17,7 +17,7 @@ interface Group {
   readonly parts: WantedPart[];
 }
 
-/** Wraps `files` for one request. If code asks for several parts of a file at the same time, reads them together. */
+/** Wraps `files` for one request. Reads parts of a file together that are asked for at the same time. */
 export function groupedReads(files: MirrorFiles): MirrorFiles {
   const wanted = new Map<string, WantedPart[]>();
   const turns = new AtOnce(READER_LIMITS.concurrentReads, 'concurrentReads');
@@ -43,14 +43,12 @@ export function groupedReads(files: MirrorFiles): MirrorFiles {
         const parts = wanted.get(path);
         if (parts !== undefined) return void parts.push(part);
         wanted.set(path, [part]);
-        // Look-ups that run at the same time ask for their parts one after another, but all before this timer fires. So their parts are
-        // read together.
+        // Look-ups that run at the same time ask for their parts one after another, but all before this timer fires.
         setTimeout(() => readWanted(path));
       }),
   };
 }
 
-/** Groups parts that are near to each other, up to a maximum size of a group. */
 function groupsOf(parts: readonly WantedPart[]): Group[] {
   const groups: Group[] = [];
   for (const part of [...parts].sort((a, b) => a.offset - b.offset)) {

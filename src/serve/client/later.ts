@@ -1,7 +1,4 @@
-/**
- * The parts of the client that it loads only when they are needed. In `client.js`, each is a bundle of its own. A program that has them
- * already puts them here instead.
- */
+/** The bundles that `client.js` loads only when they are needed. A program that has these parts already puts them here instead. */
 export const later = {
   lists: () => import('./lists.js'),
   pending: () => import('./pending.js'),

@@ -1,7 +1,4 @@
-/**
- * A separate bundle, lists.js, with the parts of the client that most programs do not need when they start. Most of these parts answer
- * requests from the lists of an archive.
- */
+/** A separate bundle, lists.js, with parts of the client that most programs do not need when they start. */
 
 export { openRuneNames } from '../../lists/allRuneNames.ts';
 export { answerFromLists } from '../../lists/answers.ts';

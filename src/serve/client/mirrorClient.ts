@@ -1,9 +1,6 @@
 /**
- * Client for browsers and other programs. Runs the page map (pages/respond.ts) on the files of any host, even one without code, and returns
- * exactly the answers of an API server. Every build has this module as `client.js`.
- *
- * `client.d.ts` has the types of answers and queries, and documents the classes and functions of this file
- * (test/exhaustive/serve/clientTypes.test.ts).
+ * The client module, `client.js` of every build: runs the page map (pages/respond.ts) on the files of any host, even one without code, and
+ * returns exactly the answers of an API server. `client.d.ts` documents the exports.
  */
 import { messageOf } from '../../errors.ts';
 import { MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
@@ -55,18 +52,13 @@ export class MirrorError extends Error {
   }
 }
 
-/** Returns the error for a failure with a status of the API. */
 const failed = (status: ErrorStatus, message: string, cause?: unknown): MirrorError =>
   new MirrorError(status, REASONS[status], message, { cause });
 
-/** Loads lists.js only when a request needs it, because most programs never send such a request. */
 const fromLists: AnswerFromLists = async (request, dialect, archive, readTransaction) =>
   (await later.lists()).answerFromLists(request, dialect, archive, readTransaction);
 
-/**
- * Returns a function that wraps files. Each read from wrapped files is checked against the operator's signature. The first read loads
- * proofs.js.
- */
+/** Returns a function that wraps files, so that each read is checked against the operator's signature. The first loads proofs.js. */
 function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
   let proofs: Proofs | undefined;
   return (files) => {
@@ -96,7 +88,6 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
   return mirror.activity(query);
 }
 
-/** Maximum number of outputs in a call of `classify`. More cause a TypeError. */
 const MOST_OUTPUTS = 1000;
 
 export async function classify(
@@ -211,7 +202,7 @@ export class Mirror {
     return this.#fetch(`/runes/v1/${path}${queryOf({ ...window })}`, signal);
   }
 
-  /** Fetches the object at a path below `/runes/v1/`. Resolves to undefined for a 404. */
+  /** Fetches the object at such a path: undefined for a 404. */
   async #find<Answer>(path: string, signal: AbortSignal | undefined): Promise<Answer | undefined> {
     return this.#fetch<Answer>(`/runes/v1/${path}`, signal).catch((error: unknown) => {
       if (error instanceof MirrorError && error.statusCode === 404) return undefined;
@@ -298,7 +289,7 @@ export class Mirror {
   }
 }
 
-/** Returns the base URL of the mirror's files, with a trailing slash. */
+/** Returns the URL of the mirror's files, with a trailing slash. */
 function folderOf(base: string | URL): URL {
   const page = (globalThis as { location?: { href: string } }).location?.href;
   let url: URL;

@@ -1,8 +1,7 @@
 /**
- * A separate bundle, pending.js: finds the runes that unconfirmed transactions move. Decodes the transactions, and applies the rules of the
- * protocol (src/runes) to the runes of their inputs. These runes come from the mirror, or from other unconfirmed transactions.
- *
- * Fails closed: if anything that a transaction depends on cannot be read, its result is `unknown`.
+ * A separate bundle, pending.js: finds the runes that unconfirmed transactions move, by the rules of the protocol (src/runes). The runes of
+ * their inputs come from the mirror, or from other unconfirmed transactions. If anything that a transaction depends on cannot be read, its
+ * result is `unknown`.
  */
 import { inParallel } from '../../atOnce.ts';
 import { messageOf } from '../../errors.ts';
@@ -36,7 +35,7 @@ export type MirrorReads = Pick<Mirror, 'manifest' | 'classify' | 'etching' | 'ac
 
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
-/** An unconfirmed transaction. `spends` describes the outputs that it spends, as the caller gave them (`inputs`). */
+/** An unconfirmed transaction, and the outputs that it spends, as the caller describes them. */
 interface Given extends Unconfirmed {
   readonly spends: readonly ConfirmedOutput[];
 }
@@ -60,13 +59,6 @@ export async function pendingRunes(query: PendingQuery, mirror: MirrorReads, lim
     throw signal?.aborted ? signal.reason : error;
   }
 }
-
-/**
- * Sorts transactions by number of inputs, so that limits cut off the largest transactions first. Otherwise a stranger's transaction with
- * many inputs could use up the limits for all others.
- */
-const smallFirst = <One extends Unconfirmed>(transactions: readonly One[]): One[] =>
-  [...transactions].sort((a, b) => a.inputs.length - b.inputs.length);
 
 /** Returns the bytes of hex. Undefined for other text. */
 function bytesOf(hex: string): Uint8Array | undefined {
@@ -97,13 +89,7 @@ function readGiven(transactions: readonly RawTransaction[], limits: PendingLimit
   return all;
 }
 
-/** Rune of the mirror or of an unconfirmed etching, and its number of decimals. */
-interface KnownRune {
-  readonly rune: PendingRune;
-  readonly divisibility: number;
-}
-
-/** Runes of an output: amounts in smallest units, by rune id, ascending. */
+/** An output. Its runes are amounts in smallest units, ascending by rune id. */
 interface Held {
   readonly address: string | undefined;
   readonly runes: ReadonlyMap<RuneId, bigint>;
@@ -114,20 +100,20 @@ const ascending = (runes: Iterable<[RuneId, bigint]>): Held['runes'] => new Map(
 /** A taproot script: used for an output whose script is not given. */
 const TAPROOT = Uint8Array.from({ length: 34 }, (_, i) => [0x51, 32][i] ?? 0);
 
-/** The data of the mirror that transactions depend on: `load` reads it in parts, then `allocate` applies the protocol. */
+/** The data of the mirror that transactions depend on: `load` reads it, then `allocate` applies the protocol. */
 class MirrorState {
   readonly held = new Map<string, Held & { readonly script: Uint8Array }>();
-  readonly known = new Map<RuneId, KnownRune>();
+  readonly known = new Map<RuneId, { readonly rune: PendingRune; readonly divisibility: number }>();
   readonly #mintable = new Map<RuneId, Mintable>();
   readonly #taken = new Set<bigint>();
   /** Spent outputs that are in blocks, as the query describes them. */
   readonly #confirmed = new Map<string, PreviousOutput>();
   /**
-   * Names of the parts that each transaction needs, by transaction id. A part is the result of one look-up in the mirror: an output, a
-   * rune, whether a rune with a name exists, or whether a transaction is confirmed.
+   * Names of the parts that each transaction needs, by its id. A part is the result of one look-up in the mirror: an output, a rune,
+   * whether a rune with a name exists, or whether a transaction is confirmed.
    */
   readonly #needs = new Map<string, Set<string>>();
-  /** Reasons why parts could not be loaded, by the names of the parts. */
+  /** Reasons why parts could not be loaded, by their names. */
   readonly #failed = new Map<string, string>();
   #spentRunes = 0;
 
@@ -145,7 +131,9 @@ class MirrorState {
     const { mirror, limits, signal } = this;
     const outputs = new Map<string, OutputToClassify>();
     const loads = new Map<string, () => Promise<void>>();
-    for (const { txid, inputs, spends, message } of smallFirst(ordered)) {
+    // Limits cut off the largest transactions: a stranger's transaction with many inputs could use them up for all others.
+    const smallFirst = [...ordered].sort((a, b) => a.inputs.length - b.inputs.length);
+    for (const { txid, inputs, spends, message } of smallFirst) {
       const needs = new Set<string>();
       this.#needs.set(txid, needs);
       for (const [i, outpoint] of inputs.entries()) {
@@ -184,12 +172,10 @@ class MirrorState {
     ]);
     const parts = [...outputs.keys()];
     for (const [i, one] of classes.entries()) await this.#try(parts[i] ?? '', () => this.#hold(one));
-    // This check comes last: while the inputs are read, the mirror may get a block with one of these transactions. An earlier check would
-    // miss this block.
+    // This check comes last: while the inputs are read, the mirror may get a block with one of these transactions.
     await inParallel(ordered, limits.requestsAtOnce, ({ txid }) => this.#try(txid, () => this.#checkUnconfirmed(txid)));
   }
 
-  /** Loads a part. If that fails, stores the reason. */
   async #try(part: string, load: () => void | Promise<void>): Promise<void> {
     this.signal?.throwIfAborted();
     try {
@@ -243,8 +229,7 @@ class MirrorState {
   }
 
   async #checkUnconfirmed(txid: string): Promise<void> {
-    const { results } = await this.mirror.activity({ transaction: txid, limit: 1, signal: this.signal });
-    const [record] = results;
+    const [record] = (await this.mirror.activity({ transaction: txid, limit: 1, signal: this.signal })).results;
     if (record !== undefined) throw new Error(`the transaction is confirmed: the mirror has it in block ${record.location.block_height}`);
   }
 
@@ -265,8 +250,7 @@ class MirrorState {
       network,
       hash256,
       ledger,
-      // An output of an unconfirmed transaction has no confirmations, so it can never be the commitment of an etching, whatever its script
-      // is.
+      // An output of an unconfirmed transaction has no confirmations, so it is no commitment of an etching, whatever its script.
       previousOutput: (outpoint) => this.#confirmed.get(outpoint) ?? { script: TAPROOT, height },
       unknown: ({ txid }) => [...(this.#needs.get(txid) ?? [])].flatMap((part) => this.#failed.get(part) ?? []),
       countRow: () => {
@@ -291,7 +275,7 @@ function idOf(text: string): RuneId {
   return id;
 }
 
-/** Renders the results of transactions. `ordered` has parents before children. */
+/** Renders results. `ordered` has parents before children. */
 function render(ordered: readonly Unconfirmed[], outcomes: readonly Outcome[], state: MirrorState): PendingTransaction[] {
   const runes = new Map(state.known);
   for (const [i, { txid, message }] of ordered.entries()) {

@@ -1,7 +1,4 @@
-/**
- * A separate bundle, proofs.js, with the part of the client that trusts no host: checks the signed note of the manifest, and every read of
- * the archive. Loaded only with keys.
- */
+/** A separate bundle, proofs.js, for clients with keys: checks the signed note of the manifest, and every read of the archive. */
 import { checkFormat } from '../../format/formatVersion.ts';
 import { type NotedManifest, readMirrorNote } from '../../format/mirrorNote.ts';
 import { PartCache } from '../../format/partCache.ts';
@@ -13,7 +10,7 @@ import { archiveNameOf, archivePath, MANIFEST_PATH } from '../../pages/filePaths
 import type { MirrorMemory, MirrorOptions, SignedState } from './client.d.ts';
 import type { MirrorFiles } from './clientFiles.ts';
 
-/** Thrown for a state that is older than a state that the client knows, or has the same time but another root. */
+/** The state is older than one that the client knows, or has the same time but another root. */
 class OldStateError extends NoteError {}
 
 /** The last comparison with each `MirrorMemory`. Clients that share a memory compare one after another. */
@@ -23,7 +20,7 @@ export class Proofs {
   readonly #keys: readonly NoteKey[];
   readonly #maxAge: number;
   readonly #memory: MirrorMemory;
-  /** Tails of files that were checked (format/tails.ts). */
+  /** Checked tails of files (format/tails.ts). */
   readonly #tails = new PartCache();
   /** Newest state that this client has seen. A program may put an older state into the memory, but not here. */
   #newest: SignedState | undefined;
@@ -46,8 +43,7 @@ export class Proofs {
         const file = await files.open(path);
         return file && this.#check(await file.text());
       };
-      // Another client with the same memory may have seen a newer state after this client read the manifest. So this client reads the
-      // manifest once more.
+      // Another client with the same memory may have seen a newer state after this client read the manifest.
       return load().catch((error: unknown) => {
         if (error instanceof OldStateError) return load();
         throw error;
@@ -61,7 +57,7 @@ export class Proofs {
       file: async (path, sha256) => {
         if (sha256 === undefined) return manifest(path);
         const text = await files.file(path);
-        // A wrong digest may mean that the host is replacing the build. After a MissingFileError, the caller retries.
+        // The host may be replacing the build. After a MissingFileError, the caller retries.
         if (text !== undefined && hexOf(await digest(utf8Of(text))) !== sha256)
           throw new MissingFileError(path, 'does not have the SHA-256 that the signature of the mirror proves');
         return text;
@@ -87,26 +83,23 @@ export class Proofs {
     const age = Date.now() - Date.parse(time);
     if (!(age <= this.#maxAge))
       throw new NoteError(`the mirror was signed at ${time}, which is longer ago than maxAge allows (${this.#maxAge} ms)`);
-    // A note with a future time would stay younger than maxAge for too long. And once `remember` had stored this time, the client would
-    // refuse all states with earlier times.
+    // A note with a future time would stay younger than maxAge for too long, and once it is in `remember`, the client would refuse all
+    // states with earlier times.
     if (-age > this.#maxAge)
       throw new NoteError(
         `the mirror was signed at ${time}, which is further in the future than maxAge allows (${this.#maxAge} ms): the clock of its operator or of this client is wrong`,
       );
-    const compared = (lastOf.get(this.#memory) ?? Promise.resolve()).then(() =>
-      this.#compare(signers, { time, root: manifest.archive?.root ?? '' }),
-    );
-    lastOf.set(
-      this.#memory,
-      compared.catch(() => undefined),
-    );
+    const state = { time, root: manifest.archive?.root ?? '' };
+    const compared = (lastOf.get(this.#memory) ?? Promise.resolve()).then(() => this.#compare(signers, state));
+    const ended = compared.catch(() => undefined);
+    lastOf.set(this.#memory, ended);
     await compared;
     return `${JSON.stringify(manifest, null, 2)}\n`;
   }
 
   /**
-   * Rejects with an OldStateError if the client knows a newer state, or another state with the same time. Compares with the states that any
-   * of the keys signed, because otherwise a host could show an old note of one key after the operator has changed to another key.
+   * Rejects with an OldStateError. Compares with the states that any of the keys signed, because otherwise a host could show an old note of
+   * one key after the operator has changed to another key.
    */
   async #compare(signers: readonly NoteKey[], state: SignedState): Promise<void> {
     const stored = await Promise.all(this.#keys.map(({ text }) => this.#memory.get(text)));

@@ -16,7 +16,7 @@ interface Assets {
   fetch(request: Request): Promise<Response>;
 }
 
-/** The part of an R2 binding that the worker uses. Declared here, so that the project needs no package with all types of the platform. */
+/** The part of an R2 binding that the worker uses. With it, the project needs no package with all types of the platform. */
 interface Bucket {
   /** `range` is in bytes. */
   get(key: string, options?: { readonly range: { readonly offset: number; readonly length: number } }): Promise<BucketObject | null>;
@@ -30,7 +30,7 @@ interface BucketObject {
   readonly size: number;
 }
 
-/** Thrown if the worker's settings are wrong. The message is for the operator and contains no secret. */
+/** The worker's settings are wrong. The message is for the operator and contains no secret. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
@@ -53,8 +53,8 @@ export function originOf(settings: Settings): FetchFile {
 }
 
 /**
- * Returns the time in milliseconds for which the worker may use a manifest from memory. Unlimited for deployed assets, because they never
- * change: a new deployment starts new isolates.
+ * Returns the time in milliseconds for which the worker may use a manifest from memory. Unlimited for deployed assets: a new deployment
+ * starts new isolates.
  */
 export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
   if (!isSet(FRESH_SECONDS)) return ASSETS === undefined ? 30_000 : Number.POSITIVE_INFINITY;
@@ -63,8 +63,8 @@ export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
 }
 
 /**
- * Reads files that were deployed with the worker. The binding ignores ranges and returns no length. So if clients read a file by ranges,
- * reads the complete file and cuts the range out. A deployed file has at most 25 MiB.
+ * Reads files that were deployed with the worker. The binding ignores ranges and returns no length, so this cuts the range out of the
+ * complete file. A deployed file has at most 25 MiB.
  */
 function deployedOrigin(assets: Assets): FetchFile {
   return async (path, range) => {
@@ -90,8 +90,7 @@ function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
       return object === null ? missing() : sent(200, object.body, object);
     }
     if (wanted.kind === 'from' && wanted.end !== undefined) {
-      // Readers of layout `archive` send ranges with a start and an end. For these, one request to R2 usually suffices, without a request
-      // for the size. It does not suffice if the object does not have all of the part.
+      // Readers of layout `archive` send such ranges. One request to R2 suffices if the object has all of the part.
       const part = { start: wanted.start, end: wanted.end };
       const object = await get(part).catch(() => null);
       if (object !== null && object.size > part.end) return sent(206, object.body, object, part);

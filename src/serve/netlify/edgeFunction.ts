@@ -1,7 +1,4 @@
-/**
- * The Netlify edge function. Answers every API request from the files on the site's own CDN. The redirect rules in netlify.toml apply only
- * if the function fails.
- */
+/** The Netlify edge function: answers from files on the site's CDN. If it fails, the redirect rules in netlify.toml apply. */
 import { rangeHeaders } from '../archiveParts.ts';
 import { type FetchFile, FetchMirror } from '../fetchHost.ts';
 
@@ -15,9 +12,8 @@ export const config = {
 };
 
 /**
- * The mirror of the last request. It stays valid, because a deploy never changes and has its own instances of this function. A request to
- * another origin gets a new mirror: a deploy may have several origins, and a request must read files from its own origin, because the other
- * may stop working.
+ * The mirror of the last request. It stays valid, because a deploy never changes and has its own instances of this function. A deploy may
+ * have several origins: a request reads files from its own, because another may stop working.
  */
 let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
@@ -28,7 +24,6 @@ export default async function activity(request: Request): Promise<Response> {
       fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: rangeHeaders(range) });
     last = { origin, mirror: new FetchMirror(fetchFile, Number.POSITIVE_INFINITY, Date.now, () => false) };
   }
-  // Answers 404 itself for a path that is not an API request. The redirect rules would treat such a path with a stray slash as an API
-  // request.
+  // Answers 404 itself for other paths: the redirect rules would treat such a path with a stray slash as an API request.
   return last.mirror.answer(request);
 }
