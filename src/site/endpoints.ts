@@ -47,6 +47,13 @@ export function parametersOf(endpoint: Endpoint, { operationPages }: Site): stri
   ];
 }
 
+type Kind = Pick<Endpoint, 'id' | 'tag' | 'schema'>;
+
+/** The id, the tag and the schema of an endpoint that answers with one object, and of one that answers with a list. */
+const object = (tag: Endpoint['tag'], schema: string): Kind => ({ id: `get${schema}`, tag, schema });
+const list = (tag: Endpoint['tag'], entry: string): Kind => ({ id: `list${entry}s`, tag, schema: `${entry}List` });
+const activity = (of: string, schema = 'ActivityList'): Kind => ({ id: `list${of}Activity`, tag: 'Activity', schema });
+
 /** Height of the highest block with activity, for examples. */
 export const tipOf = ({ heights }: Pick<Manifest, 'heights'>): number => heights.at(-1)?.[1] ?? 0;
 
@@ -59,80 +66,66 @@ export function endpointsOf(manifest: Pick<Manifest, 'heights' | 'rows' | 'versi
   const holders = '/runes/v1/etchings/840000:3/holders';
   const balances = `/runes/v1/addresses/${EXAMPLE_ADDRESS}/balances`;
   const long = (letter: string) => letter.repeat(101);
-  const ofRune = { tag: 'Activity', schema: 'RuneActivityList' } as const;
+  const [selection, refusedOperation] = site.operationPages
+    ? ['`operation_type` selects one operation.', 'transfer']
+    : ['This mirror has no lists by operation: `operation_type` gets 400.', 'mint'];
   return [
     {
       path: '/runes/v1/transactions/{tx_id}/activity',
-      id: 'listTransactionActivity',
+      ...activity('Transaction'),
       summary: 'Activity of a transaction',
       description: 'The records of a transaction, last event first. Ignores `operation_type`.',
-      tag: 'Activity',
-      schema: 'ActivityList',
       content: { examples: transactionExamples(site) },
       refused: { limit: tx(tooMany), offset: tx('?offset=-1'), tx_id: '/runes/v1/transactions/abc/activity' },
     },
     {
       path: '/runes/v1/blocks/{block}/activity',
-      id: 'listBlockActivity',
+      ...activity('Block'),
       summary: 'Activity of a block',
-      description: `The records of a block, by height or hash, last transaction first. ${
-        site.operationPages
-          ? '`operation_type` selects one operation.'
-          : 'This mirror has no lists by operation: `operation_type` gets 400.'
-      }`,
-      tag: 'Activity',
-      schema: 'ActivityList',
+      description: `The records of a block, by height or hash, last transaction first. ${selection}`,
       content: { examples: blockExamples(site) },
       refused: {
         limit: block(tooMany),
         offset: block('?offset=abc'),
-        operation_type: block(`?operation_type=${site.operationPages ? 'transfer' : 'mint'}`),
+        operation_type: block(`?operation_type=${refusedOperation}`),
         block: '/runes/v1/blocks/abc/activity',
       },
     },
     {
       path: '/runes/v1/etchings',
-      id: 'listEtchings',
+      ...list('Etchings', 'Etching'),
       summary: 'Etchings',
       description: 'All runes, newest first.',
-      tag: 'Etchings',
-      schema: 'EtchingList',
       refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
     },
     {
       path: '/runes/v1/etchings/{rune}',
-      id: 'getEtching',
+      ...object('Etchings', 'Etching'),
       summary: 'A rune',
       description: 'A rune with its terms and supply.',
-      tag: 'Etchings',
-      schema: 'Etching',
       notFound: NO_RUNE,
       refused: { rune: '/runes/v1/etchings/-' },
     },
     {
       path: '/runes/v1/etchings/{rune}/activity',
-      id: 'listRuneActivity',
+      ...activity('Rune', 'RuneActivityList'),
       summary: 'Activity of a rune',
       description: 'The records of a rune in the blocks of this mirror, newest first, without `rune`.',
-      ...ofRune,
       refused: { rune: '/runes/v1/etchings/-/activity', limit: `/runes/v1/etchings/1:0/activity${tooMany}` },
     },
     {
       path: '/runes/v1/etchings/{rune}/activity/{address}',
-      id: 'listRuneAddressActivity',
+      ...activity('RuneAddress', 'RuneActivityList'),
       summary: 'Activity of a rune at an address',
       description:
         'The records of a rune with this `address`, newest first, without `rune`. Records with this address only as `receiver_address` are not included.',
-      ...ofRune,
       refused: { address: `/runes/v1/etchings/1:0/activity/${long('x')}` },
     },
     {
       path: '/runes/v1/addresses/{address}/activity',
-      id: 'listAddressActivity',
+      ...activity('Address'),
       summary: 'Activity of an address',
       description: 'The records with this `address`, newest first. Records with this address only as `receiver_address` are not included.',
-      tag: 'Activity',
-      schema: 'ActivityList',
       refused: {
         address: `/runes/v1/addresses/${long('x')}/activity`,
         offset: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/activity?offset=-1`,
@@ -140,146 +133,115 @@ export function endpointsOf(manifest: Pick<Manifest, 'heights' | 'rows' | 'versi
     },
     {
       path: '/runes/v1/etchings/{rune}/holders',
-      id: 'listHolders',
+      ...list('Balances', 'Holder'),
       summary: 'Holders of a rune',
       description:
         'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. If a rune has many holders and changed lately, the list is exact after an older block, which `block_height` names.',
-      tag: 'Balances',
-      schema: 'HolderList',
       refused: { limit: `${holders}${tooMany}`, offset: `${holders}?offset=-1`, rune: '/runes/v1/etchings/-/holders' },
     },
     {
       path: '/runes/v1/etchings/{rune}/holders/{address}',
-      id: 'getHolder',
+      ...object('Balances', 'Holder'),
       summary: 'A holder of a rune',
       description: 'The balance of an address in a rune after the highest block. It is 0 if the address had the rune only before.',
-      tag: 'Balances',
-      schema: 'Holder',
       notFound: NO_HOLDER,
       refused: { address: `${holders}/${long('a')}` },
     },
     {
       path: '/runes/v1/addresses/{address}/balances',
-      id: 'listBalances',
+      ...list('Balances', 'Balance'),
       summary: 'Balances of an address',
       description: 'The balances of an address after the highest block, by number of smallest units, the largest first.',
-      tag: 'Balances',
-      schema: 'BalanceList',
       refused: { limit: `${balances}${tooMany}`, offset: `${balances}?offset=abc`, address: `/runes/v1/addresses/${long('a')}/balances` },
     },
     {
       path: '/runes/v1/outputs/{output}',
-      id: 'getOutput',
+      ...object('Outputs', 'Output'),
       summary: 'An output',
       description:
         'The runes of an unspent output, and the runes that a spent output held. If the block of the output is above `block_height` of the answer, the answer has no runes. So compare the heights before you spend the output. If the output holds no runes and its transaction has too many records, `held` is null.',
-      tag: 'Outputs',
-      schema: 'Output',
       refused: { output: `/runes/v1/outputs/${EXAMPLE_TX}` },
     },
     {
       path: '/runes/v1/addresses/{address}/outputs',
-      id: 'listOutputs',
+      ...list('Outputs', 'Output'),
       summary: 'Unspent outputs of an address',
       description: 'The unspent outputs with runes that an address has after the highest block, newest first.',
-      tag: 'Outputs',
-      schema: 'OutputList',
       refused: { limit: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/outputs${tooMany}`, address: `/runes/v1/addresses/${long('a')}/outputs` },
     },
     {
       path: '/runes/v1/',
-      id: 'getStatus',
+      ...object('Mirror', 'Status'),
       summary: 'Status, and height and time of the highest block',
       description: 'Also at `/runes/v1`, `/runes/` and `/runes`; on plain file hosts at `/runes/v1/index.json`.',
-      tag: 'Mirror',
-      schema: 'Status',
       content: {
         example: { server_version: serverVersion(version), status: 'ready', block_height: tipOf(manifest), block_time: 1713571767 },
       },
     },
     {
       path: '/runes/v1/manifest.json',
-      id: 'getManifest',
+      ...object('Mirror', 'Manifest'),
       summary: 'Manifest of the mirror',
       description: 'Heights, counts, page sizes, dialect and a digest of all data.',
-      tag: 'Mirror',
-      schema: 'Manifest',
     },
     {
       path: '/runes/v1/digests/{first_of_thousand}.json',
-      id: 'getDigests',
+      ...object('Mirror', 'Digests'),
       summary: 'Digests of a thousand blocks',
       description: 'A digest of each block, to compare mirrors. 404 if none of the heights has activity.',
-      tag: 'Mirror',
-      schema: 'Digests',
     },
     {
       path: '/runes/v1/changes/index.json',
-      id: 'getChangesIndex',
+      ...object('Mirror', 'ChangesIndex'),
       summary: 'Newest blocks with a file of changes',
       description: 'Hashes of the newest 144 blocks, so that clients find the newest block that they know.',
-      tag: 'Mirror',
-      schema: 'ChangesIndex',
     },
     {
       path: '/runes/v1/changes/{recent_height}.json',
-      id: 'getChanges',
+      ...object('Mirror', 'Changes'),
       summary: 'What a block touched',
       description: 'Runes, addresses and outputs that one of the newest 144 blocks touched. 404 for an older block.',
-      tag: 'Mirror',
-      schema: 'Changes',
     },
     {
       path: '/runes/v1/blocks.json',
-      id: 'getLatestBlocks',
+      ...object('Statistics', 'LatestBlocks'),
       summary: 'Latest blocks',
       description: 'The last hundred blocks with their statistics, for clients that poll.',
-      tag: 'Statistics',
-      schema: 'LatestBlocks',
     },
     {
       path: '/runes/v1/feed.json',
-      id: 'getFeed',
+      ...object('Statistics', 'Feed'),
       summary: 'Feed of the latest blocks',
       description: 'JSON Feed 1.1, for feed readers.',
-      tag: 'Statistics',
-      schema: 'Feed',
     },
     {
       path: '/runes/v1/stats.json',
-      id: 'getStats',
+      ...object('Statistics', 'Stats'),
       summary: 'Statistics of all blocks',
       description: 'Totals, activity over time and the most active runes, for charts.',
-      tag: 'Statistics',
-      schema: 'Stats',
     },
     {
       path: '/runes/v1/stats/{first_of_hundred}.json',
-      id: 'getStatsOfHundred',
+      ...object('Statistics', 'StatsOfHundred'),
       summary: 'Statistics of a hundred heights',
       description: 'Statistics of each block, and of each rune in these blocks. 404 if none of the heights has activity.',
-      tag: 'Statistics',
-      schema: 'StatsOfHundred',
     },
     {
       path: '/runes/v1/search/{letters}.json',
+      ...object('Etchings', 'SearchFile'),
       id: 'getRunesByLetters',
       summary: 'Runes by the first letters of their names',
       description:
         'For suggestions while a user types. Has the runes whose names begin with these two letters, or consist of this one letter. 404 if there are none. If there are too many, the names with some third letters are in their own files, such as `search/do/g.json`.',
-      tag: 'Etchings',
-      schema: 'SearchFile',
     },
     ...(rows !== undefined
       ? [
           {
             path: `/${rows.index}`,
-            id: 'getRowsIndex',
+            ...object('Bulk data', 'RowsIndex'),
             summary: 'List of the Parquet files',
             description:
               'The manifest has the path in `rows`. The files are beside this list, as in `rows/840000-840099-3fa04c1b0d5e6f72.parquet`.',
-            tag: 'Bulk data' as const,
-            schema: 'RowsIndex',
           },
         ]
       : []),

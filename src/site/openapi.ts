@@ -25,7 +25,7 @@ import { RUNE } from '../pages/parseIds.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER } from '../serve/http/errorBodies.ts';
 import { ALLOWED_METHODS, API_HEADERS, cachingHeaders } from '../serve/http/headers.ts';
 import { type Endpoint, endpointsOf, isList, type Json, parametersOf, partOf, tipOf } from './endpoints.ts';
-import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
+import { EXAMPLE_ADDRESS, EXAMPLE_TX, refusals } from './openapiExamples.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history, and says when to raise it. */
 export const API_VERSION = '1.7.0';
@@ -54,23 +54,18 @@ export function openapiText(manifest: Manifest): string {
   return `${JSON.stringify(document, null, 1)}\n`;
 }
 
-/** Returns the groups of endpoints. */
-export const tagsOf = (site: Site): { readonly name: Endpoint['tag']; readonly description: string }[] => [
+const TAGS: readonly { readonly name: Endpoint['tag']; readonly description: string }[] = [
   { name: 'Activity', description: 'Records of rune events, by transaction, block, rune and address.' },
   { name: 'Etchings', description: 'Runes: their terms and supply.' },
   { name: 'Balances', description: 'Balances of addresses, and holders of runes.' },
   { name: 'Outputs', description: 'Unspent outputs with runes.' },
   { name: 'Mirror', description: 'Status and content of this mirror.' },
   { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
-  ...(site.parquet
-    ? [
-        {
-          name: 'Bulk data',
-          description: 'Ledger rows as Parquet files, for other mirrors and for programs that need more than pages.',
-        } as const,
-      ]
-    : []),
+  { name: 'Bulk data', description: 'Ledger rows as Parquet files, for other mirrors and for programs that need more than pages.' },
 ];
+
+/** Returns the groups of a mirror's endpoints. */
+export const tagsOf = ({ parquet }: Site): typeof TAGS => TAGS.filter(({ name }) => parquet || name !== 'Bulk data');
 
 /** Returns the rules of the API as paragraphs. */
 export const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
@@ -178,7 +173,7 @@ export function parametersIn(site: Site, tip: number): Readonly<Record<string, P
 function describeParameter(name: string, [type, description, example]: Parameter): Json {
   const schema = bare(z.toJSONSchema(type, { io: 'input' }));
   const where = example === undefined ? { in: 'query', required: false } : { in: 'path', required: true };
-  return { name, ...where, description, schema, ...(example === undefined ? {} : { example }) };
+  return { name, ...where, description, schema, example };
 }
 
 const HEADERS: Json = {
@@ -194,7 +189,7 @@ const HEADERS: Json = {
 };
 
 function header(description: string, example?: string): Json {
-  return { description, schema: { type: 'string' }, ...(example === undefined ? {} : { example }) };
+  return { description, schema: { type: 'string' }, example };
 }
 
 const reference = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', name: string): Json => ({
@@ -205,35 +200,28 @@ const withHeaders = (...names: string[]): Json => Object.fromEntries(names.map((
 const json = (schema: string, more: Json = {}): Json => ({ 'application/json': { schema: reference('schemas', schema), ...more } });
 const CACHED = ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'];
 
-function errorAnswer(description: string, headers: readonly string[], examples: Json, schema = 'Error'): Json {
-  return {
-    description,
-    headers: withHeaders('Access-Control-Allow-Origin', ...headers),
-    content: json(schema, examples),
-  };
+const exampleOf = ({ body }: ReturnType<typeof errorBody>): Json => ({ example: JSON.parse(body) });
+
+function errorAnswer(description: string, examples: Json, headers: readonly string[] = [], schema = 'Error'): Json {
+  return { description, headers: withHeaders('Access-Control-Allow-Origin', ...headers), content: json(schema, examples) };
 }
 
 const RESPONSES: Json = {
   NotModified: { description: 'The answer still matches `If-None-Match`. No body.', headers: withHeaders(...CACHED) },
-  NotFound: errorAnswer('File not found. Hosts without code also send this for unknown ids.', [], {
-    example: JSON.parse(notFound('GET', '/runes/v1/nothing').body),
-  }),
-  MethodNotAllowed: errorAnswer('The method is not `GET`, `HEAD` or `OPTIONS`.', ['Allow'], {
-    example: JSON.parse(notAllowed('POST').body),
-  }),
-  NotInThisMirror: errorAnswer('The mirror does not have this part of the API. `lists` in the manifest names the parts that it has.', [], {
-    example: errorExample(501, absentPart('etchings', { lists: {} })),
-  }),
-  Unavailable: errorAnswer('A file is missing or unreadable, usually because the mirror is being replaced. Try again.', ['Retry-After'], {
-    example: JSON.parse(errorBody(503, RETRY_LATER).body),
-  }),
-};
-
-/** Answers that every operation may give. */
-const SHARED: Json = {
-  304: reference('responses', 'NotModified'),
-  405: reference('responses', 'MethodNotAllowed'),
-  503: reference('responses', 'Unavailable'),
+  NotFound: errorAnswer(
+    'File not found. Hosts without code also send this for unknown ids.',
+    exampleOf(notFound('GET', '/runes/v1/nothing')),
+  ),
+  MethodNotAllowed: errorAnswer('The method is not `GET`, `HEAD` or `OPTIONS`.', exampleOf(notAllowed('POST')), ['Allow']),
+  NotInThisMirror: errorAnswer(
+    'The mirror does not have this part of the API. `lists` in the manifest names the parts that it has.',
+    exampleOf(errorBody(501, absentPart('etchings', { lists: {} }))),
+  ),
+  Unavailable: errorAnswer(
+    'A file is missing or unreadable, usually because the mirror is being replaced. Try again.',
+    exampleOf(errorBody(503, RETRY_LATER)),
+    ['Retry-After'],
+  ),
 };
 
 function operationOf(endpoint: Endpoint, site: BuiltSite): Json {
@@ -248,19 +236,19 @@ function operationOf(endpoint: Endpoint, site: BuiltSite): Json {
     tags: [tag],
     summary,
     description,
-    ...(parameters.length > 0 ? { parameters: parameters.map((name) => reference('parameters', name)) } : {}),
+    parameters: parameters.length === 0 ? undefined : parameters.map((name) => reference('parameters', name)),
     responses: {
       200: {
         description: isList(endpoint) ? 'The window. An unknown id has `total: 0`.' : `${summary}.`,
         headers: withHeaders(...CACHED, ...(isActivity ? ['CDN-Cache-Control'] : [])),
         content: json(schema, content),
       },
-      ...SHARED,
+      304: reference('responses', 'NotModified'),
+      400: refused && errorAnswer('A parameter breaks its rule. The message names both.', { examples: refusals(refused, subject) }),
       404: missing === undefined ? reference('responses', 'NotFound') : notFoundAnswer(missing, site),
-      ...(refused === undefined
-        ? {}
-        : { 400: errorAnswer('A parameter breaks its rule. The message names both.', [], { examples: refusals(refused, subject) }) }),
-      ...(part === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
+      405: reference('responses', 'MethodNotAllowed'),
+      501: part && reference('responses', 'NotInThisMirror'),
+      503: reference('responses', 'Unavailable'),
     },
   };
 }
@@ -268,6 +256,6 @@ function operationOf(endpoint: Endpoint, site: BuiltSite): Json {
 /** Returns the 404 of a single object. In dialect `hiro`, it has the body of Hiro's server. */
 function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
   const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
-  if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });
-  return errorAnswer(description, [], { example: { error: 'Not found' } }, 'UnknownRune');
+  if (dialect === 'contract') return errorAnswer(description, exampleOf(errorBody(404, message)));
+  return errorAnswer(description, { example: { error: 'Not found' } }, [], 'UnknownRune');
 }

@@ -6,7 +6,7 @@
 import type { BuiltSite, Dialect, Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import { parseTarget } from '../pages/parseRequest.ts';
-import { type ErrorStatus, errorBody } from '../serve/http/errorBodies.ts';
+import { errorBody } from '../serve/http/errorBodies.ts';
 
 /** Transaction that etched DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
@@ -57,28 +57,23 @@ function spelled({ rune, address, amount, operation, location }: typeof PREMINE,
   return { rune, operation, location: { block_hash, block_height, tx_id, tx_index, timestamp, vout, output }, address, amount };
 }
 
-interface Example {
-  readonly summary: string;
-  readonly value: unknown;
-}
-type Examples = Readonly<Record<string, Example>>;
+type Examples = Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
 
-const empty = (summary: string, limit: number): Example => ({ summary, value: { limit, offset: 0, total: 0, results: [] } });
+const windowOf = (summary: string, total: number, results: readonly object[]): Examples[string] => ({
+  summary,
+  value: { limit: 1, offset: 0, total, results },
+});
 
 export const transactionExamples = ({ dialect }: Site): Examples => ({
-  etching: {
-    summary: 'A real etching, limit=1: the newer of its two records',
-    value: { limit: 1, offset: 0, total: 2, results: [spelled(PREMINE, dialect)] },
-  },
-  unknown: empty('An unknown transaction, limit=1', 1),
+  etching: windowOf('A real etching, limit=1: the newer of its two records', 2, [spelled(PREMINE, dialect)]),
+  unknown: windowOf('An unknown transaction, limit=1', 0, []),
 });
 
 export const blockExamples = ({ dialect }: Site): Examples => ({
-  recorded: {
-    summary: 'A block with one record, limit=1 (invented data, recorded from a server of this API)',
-    value: { limit: 1, offset: 0, total: 1, results: [spelled(RECORDED, dialect)] },
-  },
-  unknown: empty('An unknown block, or one without activity, limit=1', 1),
+  recorded: windowOf('A block with one record, limit=1 (invented data, recorded from a server of this API)', 1, [
+    spelled(RECORDED, dialect),
+  ]),
+  unknown: windowOf('An unknown block, or one without activity, limit=1', 0, []),
 });
 
 /** Returns the 400 answers to these targets. Throws if the API accepts a target. */
@@ -87,9 +82,7 @@ export function refusals(targets: Readonly<Record<string, string>>, site: BuiltS
     Object.entries(targets).map(([name, target]) => {
       const route = parseTarget(target, site);
       if (route.kind !== 'refusal') throw new Error(`${target} gets no 400`);
-      return [name, { summary: `GET ${target}`, value: errorExample(400, route.message) }];
+      return [name, { summary: `GET ${target}`, value: JSON.parse(errorBody(400, route.message).body) }];
     }),
   );
 }
-
-export const errorExample = (status: ErrorStatus, message: string): unknown => JSON.parse(errorBody(status, message).body);
