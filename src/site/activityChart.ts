@@ -2,7 +2,7 @@
  * The chart of the overview: records by height, stacked by operation, as SVG. Positions along the axis are shares of the width, so one
  * drawing fits every screen. Uses no charting library, because a library would be much larger.
  */
-import type { ActivityEntry, Stats } from '../contract/statsSchemas.ts';
+import type { Stats } from '../contract/statsSchemas.ts';
 import { runsOf } from '../groupBy.ts';
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 import { count, groupDigits, utc } from './formatValues.ts';
@@ -19,22 +19,16 @@ const [NARROW, DIGIT] = [290, 7.4];
 /** Operations in the order of a stacked column, from bottom to top: the most frequent operations are at the bottom. */
 export const FROM_BELOW = [...OPERATIONS].reverse();
 
-interface Column {
-  readonly entry: ActivityEntry;
-  /** First and last of the column's heights that the mirror covers. */
-  readonly first: number;
-  readonly last: number;
-  /** Number of records. */
-  readonly total: number;
-  /** True if many heights without activity precede this column. */
-  readonly followsGap: boolean;
-}
-
 /** A gap of more than this many buckets breaks the axis. */
 const GAP_IN_BUCKETS = 20;
 
-/** Returns a column for each entry. */
-export function columnsOf({ activity, bucket, first, last }: Pick<Stats, 'activity' | 'bucket' | 'first' | 'last'>): Column[] {
+type Column = ReturnType<typeof columnsOf>[number];
+
+/**
+ * Returns a column for each entry: the first and the last of its heights that the mirror covers, its number of records, and whether many
+ * heights without activity precede it.
+ */
+export function columnsOf({ activity, bucket, first, last }: Pick<Stats, 'activity' | 'bucket' | 'first' | 'last'>) {
   const runs = runsOf(activity, (before, after) => after.height - before.height > bucket * GAP_IN_BUCKETS);
   return runs.flatMap((run, i) =>
     run.map((entry, n) => {
@@ -73,12 +67,11 @@ export function activityChart(stats: Stats): string {
     const height = Math.round(y(tick)) + 0.5;
     return `<line x2="100%" y1="${height}" y2="${height}"/><text x="-8" y="${height}" dy=".32em" text-anchor="end">${groupDigits(tick)}</text>`;
   });
-  const breaks = columns.flatMap(({ followsGap }, i) =>
-    followsGap
-      ? [`<svg class="break" x="${at(i)}"><path d="M0 ${TOP}V${FOOT}"/><path d="M-4 ${FOOT + 5}l4-10M0 ${FOOT + 5}l4-10"/></svg>`]
-      : [],
+  const gaps = columns.flatMap(({ followsGap }, i) => (followsGap ? [i] : []));
+  const breaks = gaps.map(
+    (i) => `<svg class="break" x="${at(i)}"><path d="M0 ${TOP}V${FOOT}"/><path d="M-4 ${FOOT + 5}l4-10M0 ${FOOT + 5}l4-10"/></svg>`,
   );
-  const labels = labelled(columns).map(({ i, anchor }) => {
+  const labels = labelled(columns, gaps).map(({ i, anchor }) => {
     const place = anchor === 'middle' ? i + 0.5 : anchor === 'end' ? i + 1 : i;
     return `<text x="${at(place)}" y="${FOOT + 20}" text-anchor="${anchor}">${groupDigits(columns[i]?.first ?? 0)}</text>`;
   });
@@ -116,10 +109,9 @@ function bars(columns: readonly Column[], y: (value: number) => number): string[
  * Chooses columns whose heights label the axis, as far as they have room on a phone: the ends, then breaks, then others. A label is below
  * the middle of its column. At the ends of the chart, it begins or ends with the column if it is wider than the column.
  */
-function labelled(columns: readonly Column[]): { readonly i: number; readonly anchor: 'start' | 'middle' | 'end' }[] {
+function labelled(columns: readonly Column[], gaps: readonly number[]) {
   const last = columns.length - 1;
-  const breaks = columns.flatMap(({ followsGap }, i) => (followsGap ? [i] : []));
-  const wanted = new Set([last, 0, ...breaks, ...[1, 2, 3].map((part) => Math.round((part * last) / 4))]);
+  const wanted = new Set([last, 0, ...gaps, ...[1, 2, 3].map((part) => Math.round((part * last) / 4))]);
   const taken: (readonly [from: number, to: number])[] = [];
   return [...wanted].flatMap((i) => {
     const length = groupDigits(columns[i]?.first ?? 0).length * DIGIT;

@@ -5,8 +5,7 @@
 import type { Manifest } from '../contract/schemas.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 import { type Endpoint, endpointsOf, parametersOf, tipOf } from './endpoints.ts';
-import { escaped } from './html.ts';
-import { barOf, HTML_START, ICON } from './htmlStart.ts';
+import { barOf, escaped, HTML_START, ICON } from './html.ts';
 import { describeApi, parametersIn, tagsOf } from './openapi.ts';
 
 /** Returns the HTML of a text with `code` and **bold** words. */

@@ -39,27 +39,21 @@ let assets: readonly OwnFile[] | undefined;
 
 /** Returns all site assets. Throws a BuildError if a source file or package is missing, or if the bundler fails. */
 export function siteAssets(): readonly OwnFile[] {
-  assets ??= program.assets === undefined ? made() : filesIn(program.assets);
-  return assets;
-}
-
-function made(): OwnFile[] {
+  const folder = program.assets;
   try {
-    return bundles(join(PROJECT, 'node_modules/.cache/rune-activity-mirror/bundles.json'));
+    assets ??= folder === undefined ? bundles(join(PROJECT, 'node_modules/.cache/rune-activity-mirror/bundles.json')) : filesIn(folder);
+    return assets;
   } catch (error) {
-    throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);
+    const [verb, advice] = folder === undefined ? ['bundled', 'Run npm ci, then build again.'] : ['read', 'Install the package again.'];
+    throw new BuildError(`the scripts of the explorer cannot be ${verb}: ${messageOf(error)}`, [advice]);
   }
 }
 
-/** Reads all files of a folder. Returns paths relative to the folder. Throws a BuildError if a file cannot be read. */
+/** Reads all files of a folder. Returns paths relative to the folder. */
 function filesIn(folder: string): OwnFile[] {
-  try {
-    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
-    const files = paths.filter((path) => statSync(join(folder, path)).isFile());
-    return files.map((path) => [path.replaceAll('\\', '/'), readFileSync(join(folder, path))]);
-  } catch (error) {
-    throw new BuildError(`the scripts of the explorer cannot be read: ${messageOf(error)}`, ['Install the package again.']);
-  }
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+  const files = paths.filter((path) => statSync(join(folder, path)).isFile());
+  return files.map((path) => [path.replaceAll('\\', '/'), readFileSync(join(folder, path))]);
 }
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
@@ -75,14 +69,11 @@ const OTHER_SOURCES = [
   ...['src/format/formatVersion.ts', 'src/pages/blockAndTransactionLists.ts', 'src/pages/mirrorOptions.ts'],
 ];
 
-interface Bundled {
-  readonly files: readonly (readonly [path: string, text: string])[];
-  /** Paths of the sources of the bundles, relative to the project. */
-  readonly inputs: readonly string[];
-}
+type Bundles = readonly (readonly [path: string, text: string])[];
 
 /** Content of the cache: bundles, and the SHA-256 of each file on which they depend. */
-interface Cached extends Pick<Bundled, 'files'> {
+interface Cached {
+  readonly files: Bundles;
   readonly sources: readonly (readonly [path: string, sha256: string])[];
 }
 
@@ -93,7 +84,7 @@ export function bundles(cache: string): OwnFile[] {
 }
 
 /** Reads the cache. Returns undefined if there is none, if it is damaged, or if a source has changed. */
-function readCache(path: string): Bundled['files'] | undefined {
+function readCache(path: string): Bundles | undefined {
   try {
     const { sources, files } = JSON.parse(readFileSync(path, 'utf8')) as Cached;
     return sources.every(([source, sha256]) => sha256Of(source) === sha256) ? files : undefined;
@@ -103,15 +94,14 @@ function readCache(path: string): Bundled['files'] | undefined {
 }
 
 /**
- * Writes the cache, unless a source has changed since `begin`, when the bundler was started. Without the cache, each process bundles for
+ * Writes the cache, unless a source has changed since `begin`, when the bundler was started. `inputs` are paths below the project. Without the cache, each process bundles for
  * itself, so an error does no harm.
  */
-function writeCache(path: string, { files, inputs }: Bundled, begin: number): void {
+function writeCache(path: string, files: Bundles, inputs: readonly string[], begin: number): void {
   try {
     const paths = [...inputs, ...OTHER_SOURCES];
     if (paths.some((source) => statSync(join(PROJECT, source)).mtimeMs >= begin)) return;
-    const sources = paths.map((source) => [source, sha256Of(source)] as const);
-    const cached: Cached = { sources, files };
+    const cached: Cached = { sources: paths.map((source) => [source, sha256Of(source)]), files };
     mkdirSync(dirname(path), { recursive: true });
     replaceFile(path, (temporary) => writeNew(temporary, Buffer.from(JSON.stringify(cached))), `${path}.${process.pid}`);
   } catch {
@@ -125,7 +115,7 @@ const sha256Of = (source: string): string =>
     .digest('hex');
 
 /** Bundles all scripts and styles in one child process. Writes the cache. */
-function bundle(cache: string): Bundled['files'] {
+function bundle(cache: string): Bundles {
   const begin = Date.now();
   const folder = join(inSource('.'), 'out');
   const options: BuildOptions = {
@@ -150,12 +140,12 @@ function bundle(cache: string): Bundled['files'] {
   });
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(/^.*(?:Error|error).*$/m.exec(stderr)?.[0] ?? `the bundler ended with exit code ${status}`);
-  const { files, inputs } = JSON.parse(stdout) as Bundled;
-  const named: Bundled['files'] = [
+  const { files, inputs } = JSON.parse(stdout) as { readonly files: Bundles; readonly inputs: readonly string[] };
+  const named: Bundles = [
     ...files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), text] as const),
     ['client.d.ts', clientTypes(readFileSync(join(PROJECT, CLIENT_TYPES), 'utf8'))],
   ];
   const schemas = readdirSync(inSource('contract')).map((name) => `src/contract/${name}`);
-  writeCache(cache, { files: named, inputs: [...inputs, ...schemas] }, begin);
+  writeCache(cache, named, [...inputs, ...schemas], begin);
   return named;
 }

@@ -6,7 +6,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { NETWORKS } from '../runes/networks.ts';
 import { count, formatHeights, groupDigits, shorten } from './formatValues.ts';
-import { barOf, HTML_START, ICON } from './htmlStart.ts';
+import { barOf, HTML_START, ICON } from './html.ts';
 import { overviewOf, type Statistics } from './overview.ts';
 
 /**

@@ -3,8 +3,7 @@
  * URLs and loads no other files, because hosts send it for paths of any depth.
  */
 import type { Manifest } from '../contract/schemas.ts';
-import { escaped } from './html.ts';
-import { HTML_START } from './htmlStart.ts';
+import { escaped, HTML_START } from './html.ts';
 
 /** Renders the HTML document. Without `site_url`, its links assume that the mirror is at the root of its host. */
 export function notFoundPage({ site_url }: Manifest): string {
