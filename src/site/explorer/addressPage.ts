@@ -4,9 +4,8 @@ import { shorten } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { type Lists, type Page, pageWithLists, type Source } from './lists.ts';
 import { copyButton, headOf, outputLink, runeLink } from './parts.ts';
-import { sortable } from './sortable.ts';
 import { activityTable, BLOCK_WIDTH, blockCell, byRuneName, RUNE_AMOUNT } from './table.ts';
-import { type Column, tableOf } from './tableOf.ts';
+import { type Column, sortable, tableOf } from './tableOf.ts';
 import type { View } from './views.ts';
 
 export async function addressPage(view: View, source: Source): Promise<Page> {
@@ -60,9 +59,7 @@ function balancesTable({ results, total }: BalancePage, symbols: Symbols | undef
 function signOf(rune: string, symbols: Symbols): HTMLElement {
   const sign = el('bdi', { class: 'sign', 'aria-hidden': 'true' });
   symbols(rune).then(
-    (symbol) => {
-      sign.textContent = symbol ?? '';
-    },
+    (symbol) => sign.append(symbol ?? ''),
     () => undefined,
   );
   return sign;

@@ -46,10 +46,7 @@ export async function pageOf(asked: View, source: Source): Promise<Page> {
   const isWhole = operation === undefined && result.results.length === result.total;
   const counts = isWhole ? Object.fromEntries(OPERATIONS.map((name) => [name, countOf(name)])) : fetchBlockStats(location);
   const top = isBlock
-    ? [
-        ...blockHead(known, manifest),
-        tabsOf(view, 'Operations', [undefined, ...OPERATIONS], { [operation ?? 'records']: result.total }, counts),
-      ]
+    ? [...blockHead(known, manifest), tabsOf(view, [undefined, ...OPERATIONS], { [operation ?? 'records']: result.total }, counts)]
     : [...transactionHead(known), ...(await totals(result, () => mirror.activity({ transaction: id, limit: MOST, signal })))];
   return { title, said: saidOf(title, result), nodes: [...top, ...listNodes(view, list, result, mirror), ...elsewhere(view)] };
 }
@@ -76,10 +73,7 @@ function blockHead({ location }: Activity, { heights }: MirrorManifest): Node[] 
 }
 
 /** Returns the nearest heights of the mirror before and after a block. Undefined if there is none. */
-function neighboursOf(
-  height: number,
-  heights: MirrorManifest['heights'],
-): readonly [previous: number | undefined, next: number | undefined] {
+function neighboursOf(height: number, heights: MirrorManifest['heights']): readonly (number | undefined)[] {
   let previous: number | undefined;
   for (const [first, last] of heights) {
     if (first > height) return [previous, first];

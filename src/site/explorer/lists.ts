@@ -5,8 +5,7 @@ import { defaultLimit } from '../../pages/mirrorOptions.ts';
 import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { count, groupDigits } from '../formatValues.ts';
 import { type Attributes, type Child, el } from './dom.ts';
-import { downloadButton } from './downloadButton.ts';
-import { apiSource, capital, elsewhere, linkTo } from './parts.ts';
+import { announce, apiSource, capital, elsewhere, linkTo } from './parts.ts';
 import { settings } from './settings.ts';
 import { LISTS, type ListName, searchOf, targetOf, type View } from './views.ts';
 
@@ -84,7 +83,7 @@ export async function pageWithLists(
     said: saidOf(title, shown),
     nodes: [
       ...nodes,
-      tabsOf(chosen, 'Lists', names, { [name ?? '']: list?.isUncounted ? undefined : shown?.total }),
+      tabsOf(chosen, names, { [name ?? '']: list?.isUncounted ? undefined : shown?.total }),
       ...lagOf(shown?.block_height, manifest.tip?.height),
       ...(list === undefined ? [] : listNodes(chosen, list, shown, mirror)),
       ...elsewhere(view),
@@ -94,18 +93,13 @@ export async function pageWithLists(
 
 const nameOf = (list: ListName): string => NAMES[list] ?? capital(list);
 
-type Counts = Readonly<Partial<Record<string, number>>>;
+type Counts = Readonly<Partial<Record<string, number>>> | undefined;
 
 /**
  * Returns links to lists of a page, with the numbers of their entries as soon as they are known. `records` counts all records of a block. A
  * mirror may lack the lists of a block's operations: these are no links then.
  */
-export function tabsOf(
-  view: View,
-  label: string,
-  names: readonly (ListName | undefined)[],
-  ...counts: readonly (Counts | undefined | Promise<Counts | undefined>)[]
-): HTMLElement {
+export function tabsOf(view: View, names: readonly (ListName | undefined)[], ...counts: (Counts | Promise<Counts>)[]): HTMLElement {
   const isBlock = view.kind === 'block';
   const isMissing = isBlock && !settings.operationPages;
   const textOf = (list: ListName | undefined) => (list === undefined ? 'all' : isBlock ? list : nameOf(list));
@@ -127,7 +121,7 @@ export function tabsOf(
       }
     });
   const note = isMissing ? el('span', { class: 'quiet' }, 'This mirror was built without lists by operation.') : undefined;
-  return el('nav', { class: 'chips', 'aria-label': label }, ...chips, note);
+  return el('nav', { class: 'chips', 'aria-label': isBlock ? 'Operations' : 'Lists' }, ...chips, note);
 }
 
 /** Returns a note that names the block whose state a list shows. Returns nothing if it is the mirror's highest block. */
@@ -212,4 +206,54 @@ function sizes(view: View, limit: number, offset: number): HTMLElement {
     return linkTo(to, groupDigits(size), { class: 'chip', 'aria-label': `${size} per page` });
   });
   return el('span', { class: 'sizes' }, ...each, ' per page');
+}
+
+/** Number of lines to collect as text before they become a Blob, because browsers can move Blobs to the disk. */
+const LINES_AT_ONCE = 1000;
+
+/**
+ * Creates a button that saves a list with `total` entries as CSV. `name` is part of the file's name. `read` yields the entries. The button
+ * shows the progress, and the reason if the download fails.
+ */
+function downloadButton(list: CsvList, name: string, total: number, read: () => AsyncIterable<object>): HTMLButtonElement {
+  const text = 'Download CSV';
+  const button = el('button', { type: 'button', class: 'download' }, text);
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    try {
+      const blob = await csvOf(list, read(), (count) => {
+        button.textContent = `${groupDigits(count)} of ${groupDigits(total)}`;
+      });
+      const href = URL.createObjectURL(blob);
+      el('a', { href, download: `${list.replace('rune_', '')}-${name.replace(/[^0-9A-Za-z]+/g, '-')}.csv` }).click();
+      // Releases the file after a minute: the browser has opened it by then.
+      setTimeout(() => URL.revokeObjectURL(href), 60_000);
+      button.textContent = text;
+      announce('Downloaded the list');
+    } catch (error) {
+      button.textContent = 'Download failed: try again';
+      button.title = error instanceof Error ? error.message : String(error);
+      // If the user has opened another page, the download was aborted on purpose, so this is not announced.
+      if (button.isConnected) announce(`The download failed: ${button.title}`);
+    }
+    button.disabled = false;
+  });
+  return button;
+}
+
+/** Reads all entries. Calls `show` with the number of entries so far. Rejects if reading an entry fails. */
+async function csvOf(list: CsvList, entries: AsyncIterable<object>, show: (count: number) => void): Promise<Blob> {
+  // Names the bundle in the output (`.js`), because esbuild leaves this import unchanged (src/site/assets.ts).
+  const { csvColumns, csvLine, csvLines } = await import('./download.js');
+  const parts: Blob[] = [];
+  let [lines, count] = [[csvLine(csvColumns(list))], 0];
+  for await (const entry of entries) {
+    lines = lines.concat(csvLines(list, entry));
+    count += 1;
+    if (lines.length < LINES_AT_ONCE) continue;
+    parts.push(new Blob(lines));
+    lines = [];
+    show(count);
+  }
+  return new Blob([...parts, ...lines], { type: 'text/csv;charset=utf-8' });
 }

@@ -1,16 +1,15 @@
 /** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
 
 import { isHeight } from '../../pages/parseIds.ts';
+import { MirrorError } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, shorten } from '../formatValues.ts';
 import { byId, el } from './dom.ts';
-import { errorPage } from './errorPage.ts';
-import { followMirror } from './followMirror.ts';
-import { completeOverview } from './overview.ts';
-import { announce, capital, headOf, linkTo } from './parts.ts';
+import { completeOverview, followMirror } from './overview.ts';
+import { announce, capital, elsewhere, headOf, linkTo } from './parts.ts';
 import { isMisread, type Misread, readLookUp, viewOf, wrongAddress } from './readLookUp.ts';
 import { fetchBlockStats, fetchStats, findByLetters, mirror } from './requestMirror.ts';
 import { suggestFor } from './suggestions.ts';
-import { LATEST, searchOf, type View } from './views.ts';
+import { LATEST, searchOf, transactionOf, type View, viewAt } from './views.ts';
 
 const SITE = document.title;
 const overview = byId('overview');
@@ -109,6 +108,32 @@ const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
   el('p', {}, instead === undefined ? el('a', { href: './' }, 'Show the newest blocks') : linkTo(instead.view, instead.label)),
 ];
 
+/** Renders an error. Adds a button that calls `retry` if another attempt may succeed, otherwise links to other pages. */
+function errorPage(error: unknown, view: View, retry: () => void): Node[] {
+  const [title, text] = wordsOf(error);
+  const alert = el('div', { class: 'error', role: 'alert' }, headOf(title), el('p', {}, text));
+  if (isLasting(error)) {
+    const next =
+      view.kind === 'output'
+        ? linkTo(transactionOf(view.id), 'Show its transaction')
+        : linkTo(viewAt(view.kind, view.id), `Show the first records of the ${view.kind}`);
+    return [alert, el('p', {}, next), ...elsewhere(view)];
+  }
+  const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
+  button.addEventListener('click', retry);
+  return [alert, el('p', {}, button)];
+}
+
+/** True if the mirror would give the same answer again. */
+const isLasting = (error: unknown): boolean => error instanceof MirrorError && (error.statusCode < 500 || error.statusCode === 501);
+
+function wordsOf(error: unknown): readonly [title: string, text: string] {
+  if (!isLasting(error) && !navigator.onLine)
+    return ['No connection', 'This device is offline. The look-up is repeated when it is online again.'];
+  if (error instanceof MirrorError) return [`${error.statusCode} ${error.error}`, error.message];
+  return ['The mirror cannot be reached', error instanceof Error ? error.message : String(error)];
+}
+
 /** Finds the element with a `data-step`. Without one, finds the heading. */
 const targetOf = (step: string | undefined): HTMLElement | null =>
   stage.querySelector(step === undefined || step === '' ? 'h1' : `[data-step="${CSS.escape(step)}"]`);
@@ -150,12 +175,9 @@ byId('look-up').addEventListener('submit', (event) => {
   event.preventDefault();
   closeSuggestions();
   const read = readLookUp(field.value);
-  if (isMisread(read)) {
-    say(read);
-    field.focus();
-    return;
-  }
-  go(searchOf(read));
+  if (!isMisread(read)) return go(searchOf(read));
+  say(read);
+  field.focus();
 });
 
 field.addEventListener('input', () => say(undefined));

@@ -1,6 +1,8 @@
 /** The overview: HTML of the build, which is replaced when the mirror has new data. */
+import { groupDigits } from '../formatValues.ts';
 import { byId } from './dom.ts';
-import { isAnswered, onlyFiles, timeOf } from './parts.ts';
+import { announce, isAnswered, onlyFiles, timeOf } from './parts.ts';
+import { forgetSearchFiles, mirror } from './requestMirror.ts';
 
 const overview = byId('overview');
 let isComplete = false;
@@ -18,18 +20,54 @@ export async function completeOverview(): Promise<void> {
  * Fetches the page again. Resolves to its overview, or to undefined if the page that the host sends does not have the data of this `state`.
  * Rejects if it cannot be fetched.
  */
-export async function fetchOverview(state: string): Promise<HTMLElement | undefined> {
+async function fetchOverview(state: string): Promise<HTMLElement | undefined> {
   const response = await fetch(location.pathname, { cache: 'no-cache' });
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('overview');
   return fresh?.dataset['state'] === state ? fresh : undefined;
 }
 
 /** Replaces the overview. */
-export async function showOverview(fresh: HTMLElement): Promise<void> {
+async function showOverview(fresh: HTMLElement): Promise<void> {
   overview.replaceChildren(...fresh.childNodes);
   overview.dataset['state'] = fresh.dataset['state'];
   isComplete = false;
   if (!overview.hidden) await completeOverview();
+}
+
+/** Time between two requests for the manifest. Without new data, the answer is a 304 without a body. */
+const INTERVAL_MS = 30_000;
+
+/**
+ * Requests the manifest periodically. If the mirror has new data, calls `refresh` to show the new data, and renews the overview. If
+ * `refresh` resolves to false or rejects, calls it again after the next request. The overview follows later than other views if the host
+ * sends an old page meanwhile.
+ */
+export function followMirror(refresh: () => Promise<boolean>): void {
+  let shown = overview.dataset['state'];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = async () => {
+    if (document.hidden) return;
+    try {
+      const { digest, tip } = await mirror.manifest();
+      const hash = tip?.hash ?? '';
+      const state = `${digest} ${hash}`;
+      if (state !== shown) forgetSearchFiles();
+      // Fetches the overview before `refresh` looks whether somebody uses the page, because this may change meanwhile.
+      const fresh = state === overview.dataset['state'] ? undefined : await fetchOverview(state);
+      const isNews = overview.hidden ? state !== shown : fresh !== undefined;
+      if (isNews ? await refresh() : fresh !== undefined) {
+        if (!shown?.endsWith(` ${hash}`)) announce(`New block ${groupDigits(tip?.height ?? 0)}`);
+        shown = state;
+        if (fresh !== undefined) await showOverview(fresh);
+      }
+    } catch {
+      // The mirror may be unreachable, or its files are being replaced. The next request tries again.
+    }
+    clearTimeout(timer);
+    timer = setTimeout(look, INTERVAL_MS);
+  };
+  document.addEventListener('visibilitychange', look);
+  timer = setTimeout(look, INTERVAL_MS);
 }
 
 const columnOf = ({ target }: Event): HTMLElement | null => (target instanceof HTMLElement ? target.closest<HTMLElement>('.plot a') : null);

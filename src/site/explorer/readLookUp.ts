@@ -4,7 +4,6 @@ import { lettersOf } from '../../lists/searchFiles.ts';
 import { withoutZeros } from '../../pages/parseIds.ts';
 import { scriptOfAddress } from '../../runes/address.ts';
 import { NETWORKS } from '../../runes/networks.ts';
-import { idInUrl } from './otherSites.ts';
 import { HEX, idParameter, KINDS, type Kind, LATEST, LISTS, listParameter, type View, viewAt } from './views.ts';
 
 /** Problem of a text that cannot be looked up. */
@@ -83,6 +82,45 @@ function readUrl(text: string): View | Misread | undefined {
   if (found === undefined) return undefined;
   if (found.kind === 'unknown') return { problem: 'This URL names neither a transaction, an output, a block, a rune nor an address.' };
   return found.kind === 'rune' ? (readRune(found.id) ?? misreadOf(found.id)) : readLookUp(found.id);
+}
+
+/** The subject of a URL. `id` is a transaction id, block, address or outpoint, or the id, number or name of a rune. */
+type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string } | { readonly kind: 'unknown' };
+
+const RUNES = /^(?:runes?|tick)$/;
+/**
+ * After one of these words, the next part of a URL is a rune, even if it looks like a common word of URLs. Runes may be named BLOCK or
+ * TOKEN.
+ */
+const NAMED = /^(?:rune|tick)$/;
+const OTHERS = /^(?:tx|txid|transactions?|outputs?|outpoint|blocks?|block-height|address|addresses)$/;
+const isKind = (word: string): boolean => RUNES.test(word) || OTHERS.test(word);
+
+/** Words that URLs have between the type and the id. */
+const BETWEEN = new Set(['detail', 'details', 'market', 'info', 'etchings', 'v1', 'bitcoin', 'mainnet', 'token', 'name', 'height', 'hash']);
+
+/** Finds the id in a URL. Undefined for text that is not a URL. */
+function idInUrl(text: string): NamedInUrl | undefined {
+  const url = /^https?:\/\//i.test(text) ? text : /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S/i.test(text) ? `https://${text}` : undefined;
+  if (url === undefined) return undefined;
+  let parts: string[];
+  try {
+    const { pathname, searchParams } = new URL(url);
+    // Query parameters come first, because on market pages and in this explorer they have the subject.
+    parts = [...[...searchParams].flat(), ...pathname.split('/').map(decodeURIComponent)];
+  } catch {
+    return { kind: 'unknown' };
+  }
+  for (const [i, part] of parts.entries()) {
+    const word = part.toLowerCase();
+    const after = parts.slice(i + 1).filter((one) => one !== '');
+    const id = NAMED.test(word) ? after[0] : after.find((one) => !BETWEEN.has(one.toLowerCase()));
+    if (!isKind(word) || id === undefined || (isKind(id.toLowerCase()) && !NAMED.test(word))) continue;
+    const kind = RUNES.test(word) ? 'rune' : 'other';
+    // For an inscription (`<txid>i0`), returns the id of its transaction.
+    return { kind, id: kind === 'rune' ? id : id.replace(/^((?:0x)?[0-9a-f]{64})i[0-9]+$/i, '$1') };
+  }
+  return { kind: 'unknown' };
 }
 
 function misreadOf(id: string): Misread {

@@ -57,9 +57,7 @@ const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
  */
 export const findByLetters = (letters: string): Promise<FoundRune[]> =>
   findRunes(letters, (path) => {
-    const known = searchFiles.get(path);
-    if (known !== undefined) return known;
-    const read = fetchSearchFile(path);
+    const read = searchFiles.get(path) ?? fetchSearchFile(path);
     searchFiles.set(path, read);
     read.catch(() => searchFiles.delete(path));
     return read;

@@ -20,7 +20,7 @@ import {
   titleOf,
   transactionLink,
 } from './parts.ts';
-import { runeSearchPage } from './runeSearchPage.ts';
+import { runeSearchPage } from './runesPage.ts';
 import { activityTable } from './table.ts';
 import { type Column, tableOf } from './tableOf.ts';
 import type { View } from './views.ts';

@@ -1,17 +1,19 @@
-/** The page of all runes, with lists of the newest runes, and of the most active runes ever and in the last blocks. */
+/**
+ * The page of all runes, with lists of the newest runes, and of the most active runes ever and in the last blocks; and the page of a search
+ * by the first letters of names.
+ */
 import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
+import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import type { Etching, EtchingPage, Rune } from '../../serve/client/mirrorClient.ts';
-import { groupDigits } from '../formatValues.ts';
+import { formatHeights, groupDigits } from '../formatValues.ts';
 import { el } from './dom.ts';
 import { type List, type Lists, type Page, pageWithLists, type Shown, type Source } from './lists.ts';
 import { type Mint, mintOf } from './mintState.ts';
-import { capital, headOf, nameCell, shareCell } from './parts.ts';
-import { runeSearchPage } from './runeSearchPage.ts';
-import { sortable } from './sortable.ts';
+import { capital, elsewhere, headOf, linkTo, nameCell, shareCell } from './parts.ts';
 import { BLOCK_WIDTH, blockCell } from './table.ts';
-import { byName, type Column, numbersOf, tableOf } from './tableOf.ts';
-import type { View } from './views.ts';
+import { byName, type Column, numbersOf, sortable, tableOf } from './tableOf.ts';
+import { type View, viewAt } from './views.ts';
 
 export function runesPage(view: View, source: Source): Promise<Page> {
   if (view.id !== '') return runeSearchPage(view, source);
@@ -86,4 +88,47 @@ function activeTable({ results, first, last }: Shown & Omit<Active, 'runes'>): H
   sortable(table, ACTIVE, runes, { first: 'Records', isPart: false });
   if (first === undefined || last === undefined) return table;
   return el('div', {}, el('p', {}, `Blocks ${groupDigits(first)} to ${groupDigits(last)}.`), table);
+}
+
+const FOUND: readonly Column<FoundRune>[] = [
+  {
+    name: 'Rune',
+    cell: ([spaced_name, id, number, symbol]) => nameCell({ id, number, spaced_name, name: spaced_name.replaceAll('•', ''), symbol }),
+  },
+  numbersOf('Number', ([, , number]) => number),
+];
+
+/**
+ * Finds the runes whose names begin with the letters, or with as many of them as possible, but at least two. Also is the page of a rune
+ * that the mirror does not have.
+ */
+export async function runeSearchPage(view: View, { findByLetters, manifest }: Source): Promise<Page> {
+  const { kind, id } = view;
+  let letters = lettersOf(id) ?? '';
+  let found = letters === '' ? [] : await findByLetters(letters);
+  while (found.length === 0 && letters.length > 2) {
+    letters = letters.slice(0, -1);
+    found = await findByLetters(letters);
+  }
+  const isName = kind === 'runes' || letters !== '';
+  const said =
+    found.length === 0
+      ? 'No name of a rune begins like this.'
+      : `The oldest runes whose names begin with ${letters}: ${groupDigits(found.length)}.`;
+  const unknown = [
+    el('p', {}, 'This mirror has no rune ', el('code', { class: 'whole' }, id), '.'),
+    el('p', { class: 'quiet' }, `It knows blocks ${formatHeights(manifest.heights)}.`),
+  ];
+  return {
+    title: isName ? `Runes with ${id}` : `Rune ${id}`,
+    said,
+    nodes: [
+      headOf(isName ? ['Runes with ', el('bdi', {}, id)] : 'No such rune'),
+      ...(kind === 'rune' ? unknown : []),
+      ...(isName ? [el('p', {}, said)] : []),
+      ...(found.length === 0 ? [] : [tableOf('records runes-list', 'Runes, the oldest first', FOUND, [found])]),
+      el('p', {}, linkTo(viewAt('runes', ''), 'All runes')),
+      ...elsewhere(view),
+    ],
+  };
 }

@@ -1,19 +1,18 @@
 /**
- * Builds tables. On phones CSS turns rows of the class `records` into cards. The roles are explicit, because a table loses its implicit
+ * Builds tables, with aligned decimal points of amounts, and sorts them. On phones CSS turns rows of the class `records` into cards. The roles are explicit, because a table loses its implicit
  * roles if CSS changes its display.
  */
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
-import { alignmentOf, amountOf } from './alignedAmounts.ts';
 import { compareAmounts } from './amountMath.ts';
 import { type Child, el } from './dom.ts';
+import { announce, breakable } from './parts.ts';
 
 type Compare<T> = (a: T, b: T) => number;
 
 /**
  * Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. Columns without a `width` share the
- * rest of the table, and none of them is narrower than its `least` width. A reader may sort by columns with an `order`, and by amounts
- * (sortable.ts).
+ * rest of the table, and none of them is narrower than its `least` width. Readers may sort by columns with an `order`, and by amounts.
  */
 export type Column<T> = { readonly name: string; readonly width?: string; readonly least?: string; readonly order?: Compare<T> } & (
   | { readonly amount: (entry: T) => string | undefined; readonly sign?: (entry: T) => string }
@@ -32,7 +31,7 @@ export const numbersOf = <T>(name: string, numberIn: (entry: T) => number | stri
 export const byName = (a: Pick<Rune, 'spaced_name'>, b: Pick<Rune, 'spaced_name'>): number =>
   a.spaced_name.localeCompare(b.spaced_name, 'en');
 
-export const byAmount =
+const byAmount =
   <T>(amountIn: (entry: T) => string | undefined): Compare<T> =>
   (a, b) =>
     compareAmounts(amountIn(a) ?? '0', amountIn(b) ?? '0');
@@ -83,4 +82,96 @@ export function tableOf<T>(
   return el('div', { class: 'wide' }, caption === undefined ? undefined : el('p', { class: 'caption' }, caption), table);
 }
 
-const amountCell = (amount: string | undefined, sign?: string): Child[] => (amount === undefined ? [] : [amountOf(amount, sign)]);
+/**
+ * Maximum number of characters on each side of the decimal point. Longer integer parts wrap, and amounts with more decimals are not
+ * aligned.
+ */
+const MOST = { whole: 20, fraction: 18 };
+
+/** Splits an amount at the decimal point. Adds separators to its integer part. */
+function partsOf(amount: string): { readonly whole: string; readonly fraction: string } {
+  const [whole = '', fraction = ''] = groupDigits(amount).split('.');
+  return { whole, fraction };
+}
+
+/**
+ * Renders an amount after its sign, without zeros at the end of its decimals, which its title and the CSV file have. In a table with the
+ * style of `alignmentOf`, decimal points are aligned. Returns nothing for undefined.
+ */
+function amountCell(amount: string | undefined, sign = ''): HTMLElement[] {
+  if (amount === undefined) return [];
+  const { whole, fraction } = partsOf(amount);
+  // Only an integer part that is too long for a phone may wrap, after separators.
+  const digits = whole.length <= MOST.whole ? [whole] : breakable(whole, /(?<=,)/);
+  const title = /\.\d*0$/.test(amount) ? amount : undefined;
+  return [
+    el(
+      'data',
+      { value: amount, title, class: fraction.length > MOST.fraction ? undefined : 'aligned' },
+      el('span', {}, sign, ...digits),
+      el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`),
+    ),
+  ];
+}
+
+/** Returns the style of a table with these amounts, which sets the width on each side of the decimal point. */
+function alignmentOf(amounts: readonly (string | undefined)[], hasSigns: boolean): string {
+  const parts = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)]));
+  const aligned = parts.filter(({ fraction }) => fraction.length <= MOST.fraction);
+  // A separator is half as wide as a digit.
+  const widthOf = (text: string) => text.length - (text.split(',').length - 1) / 2;
+  const widest = (part: 'whole' | 'fraction') =>
+    aligned.reduce((most, each) => Math.max(most, Math.min(widthOf(each[part]), MOST[part])), 0);
+  const decimals = widest('fraction');
+  return `--whole: ${widest('whole') + (hasSigns ? 1 : 0)}ch; --fraction: ${decimals === 0 ? '0px' : `calc(${decimals}ch + 0.3em)`}`;
+}
+
+/** The last sorting that a reader chose. It stays when new data or another page is shown. */
+let chosen: { readonly name: string; readonly isDescending: boolean } | undefined;
+
+/**
+ * Adds buttons that sort the rows of a table, which must have one group, to the heads of its columns. Numbers are first sorted in
+ * descending order. Sorts by the column that a reader chose last, or by the column `first`. `isPart` is true for a page of a longer list: a
+ * note then says that the page is sorted, and not the list.
+ */
+export function sortable<T>(
+  table: HTMLElement,
+  columns: readonly Column<T>[],
+  entries: readonly T[],
+  { first, isPart }: { readonly first?: string; readonly isPart: boolean },
+): HTMLElement {
+  const heads = [...table.querySelectorAll('th')];
+  const rows = [...table.querySelectorAll('tbody tr')];
+  const sorts = columns.flatMap((column, i) => {
+    const { name } = column;
+    const order = 'amount' in column ? byAmount(column.amount) : column.order;
+    const head = heads[i];
+    if (order === undefined || head === undefined) return [];
+    const button = el('button', { type: 'button', class: 'sort', 'data-arrow': '↕', 'data-step': `sort ${name}` }, name);
+    head.replaceChildren(button);
+    const sort = (isDescending: boolean) => {
+      const sorted = entries.map((entry, at) => ({ entry, row: rows[at] ?? '' }));
+      sorted.sort((a, b) => order(a.entry, b.entry) * (isDescending ? -1 : 1));
+      table.querySelector('tbody')?.append(...sorted.map(({ row }) => row));
+      for (const other of heads) {
+        other.removeAttribute('aria-sort');
+        other.querySelector('button')?.setAttribute('data-arrow', '↕');
+      }
+      head.setAttribute('aria-sort', isDescending ? 'descending' : 'ascending');
+      button.dataset['arrow'] = isDescending ? '↓' : '↑';
+    };
+    const isNumber = 'amount' in column || column.isNumber === true;
+    button.addEventListener('click', () => {
+      const shown = head.getAttribute('aria-sort');
+      const isDescending = shown === null ? isNumber : shown === 'ascending';
+      chosen = { name, isDescending };
+      sort(isDescending);
+      announce(`Sorted by ${name}, ${isDescending ? 'descending' : 'ascending'}`);
+    });
+    return [{ name, sort, isNumber }];
+  });
+  const start = sorts.find(({ name }) => name === chosen?.name) ?? sorts.find(({ name }) => name === first);
+  start?.sort(start.name === chosen?.name ? chosen.isDescending : start.isNumber);
+  if (isPart) table.prepend(el('p', { class: 'quiet' }, 'Headings sort this page.'));
+  return table;
+}
