@@ -88,7 +88,6 @@ ${breaks.join('')}${labels.join('')}</svg>
 </div>`;
 }
 
-/** Draws a path for each operation, with a rectangle for each column. */
 function bars(columns: readonly Column[], y: (value: number) => number): string[] {
   const width = Math.min(BAR, WIDEST_BAR * columns.length);
   const below = columns.map(() => 0);

@@ -1,14 +1,10 @@
-/**
- * The page at `docs/`: the endpoints of the mirror (endpoints.ts), with links to their answers, and the rules of the API. Its script shows
- * an answer of this mirror on the page (src/site/apiDocs).
- */
+/** The page at `docs/`: endpoints (endpoints.ts) and rules of the API. Its script shows answers of this mirror (src/site/apiDocs). */
 import type { Manifest } from '../contract/schemas.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
 import { type Endpoint, endpointsOf, parametersOf, tipOf } from './endpoints.ts';
 import { barOf, escaped, HTML_START, ICON } from './html.ts';
 import { describeApi, parametersIn, tagsOf } from './openapi.ts';
 
-/** Returns the HTML of a text with `code` and **bold** words. */
 const marked = (text: string): string =>
   escaped(text)
     .replace(/`([^`]+)`/g, '<code>$1</code>')

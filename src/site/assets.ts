@@ -1,7 +1,6 @@
 /**
- * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page. An installed package
- * has the bundled scripts already. Otherwise the first build after a change of their sources bundles them, and later processes read the
- * bundles from a cache.
+ * Files of a build that do not depend on the data: scripts and styles. An installed package has the bundled scripts already. Otherwise the
+ * first build after a change of their sources bundles them, and later processes read the bundles from a cache.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -49,7 +48,6 @@ export function siteAssets(): readonly OwnFile[] {
   }
 }
 
-/** Reads all files of a folder. Returns paths relative to the folder. */
 function filesIn(folder: string): OwnFile[] {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
   const files = paths.filter((path) => statSync(join(folder, path)).isFile());
@@ -59,7 +57,6 @@ function filesIn(folder: string): OwnFile[] {
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const inSource = (path: string): string => join(PROJECT, 'src', path);
 
-/** Declarations of the client, in which clientTypes.ts fills in the types of answers. */
 const CLIENT_TYPES = 'src/serve/client/client.d.ts';
 
 /** Files on which bundles depend, but which esbuild does not report: options, bundler, versions of packages, types. */
@@ -94,8 +91,8 @@ function readCache(path: string): Bundles | undefined {
 }
 
 /**
- * Writes the cache, unless a source has changed since `begin`, when the bundler was started. `inputs` are paths below the project. Without the cache, each process bundles for
- * itself, so an error does no harm.
+ * Writes the cache, unless a source has changed since `begin`, when the bundler was started. `inputs` are paths below the project. Without
+ * the cache, each process bundles for itself, so an error does no harm.
  */
 function writeCache(path: string, files: Bundles, inputs: readonly string[], begin: number): void {
   try {
@@ -123,8 +120,7 @@ function bundle(cache: string): Bundles {
     entryPoints: BUNDLES.map(([out, source]) => ({ out, in: inSource(source) })),
     outdir: folder,
     bundle: true,
-    // Separate bundles: the explorer loads details.js, listPage.js and download.js later, and the client loads lists.js, proofs.js and
-    // pending.js later.
+    // Separate bundles: the explorer loads the first three later, and the client the others.
     external: ['./details.js', './listPage.js', './download.js', './lists.js', './proofs.js', './pending.js'],
     minify: true,
     write: false,

@@ -1,7 +1,4 @@
-/**
- * Makes the declarations of the client module from src/serve/client/client.d.ts: replaces its references to the types of answers by
- * declarations of these types, which it makes from the schemas of the answers.
- */
+/** Makes the declarations of the client module: src/serve/client/client.d.ts, with types of answers that are made from their schemas. */
 import { z } from 'zod';
 import { answerSchemas } from '../contract/answerSchemas.ts';
 import { manifest } from '../contract/schemas.ts';
@@ -42,7 +39,6 @@ function describeBoth(schema: Record<string, unknown>, hiro: Record<string, unkn
 
 const LINE = 120;
 
-/** Returns the comment of a declaration: the description of its schema. */
 function comment({ description: text }: Schema, indent: string): string {
   if (text === undefined) return '';
   if (indent.length + text.length + 7 <= LINE) return `${indent}/** ${text} */\n`;
@@ -50,7 +46,6 @@ function comment({ description: text }: Schema, indent: string): string {
   return [`${indent}/**`, ...lines.map((line) => `${indent} * ${line.trimEnd()}`), `${indent} */`, ''].join('\n');
 }
 
-/** Returns the type of a schema. */
 function typeOf(schema: Schema, indent: string): string {
   const of = (part: unknown) => typeOf(part as Schema, indent);
   const { $ref, anyOf, type, properties, required = [], items, prefixItems, additionalProperties } = schema;

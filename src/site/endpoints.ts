@@ -1,7 +1,4 @@
-/**
- * The endpoints of the API, in one table. The description for programs (openapi.ts), the API page and the table in docs/api.md are made
- * from it.
- */
+/** The endpoints of the API. The description for programs (openapi.ts), the API page and the table in docs/api.md are made from them. */
 import type { Manifest } from '../contract/schemas.ts';
 import { maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import type { FurtherPart } from '../pages/optionalEndpoints.ts';
@@ -22,7 +19,6 @@ export interface Endpoint {
   readonly schema: string;
   /** Message of the 404 for a single entry of a list. */
   readonly notFound?: string;
-  /** Example of the answer, or several. */
   readonly content?: { readonly example: Json } | { readonly examples: Json };
   /** Targets that get a 400. The keys are names of examples. Missing for files of the build. */
   readonly refused?: Readonly<Record<string, string>>;
@@ -49,7 +45,7 @@ export function parametersOf(endpoint: Endpoint, { operationPages }: Site): stri
 
 type Kind = Pick<Endpoint, 'id' | 'tag' | 'schema'>;
 
-/** The id, the tag and the schema of an endpoint that answers with one object, and of one that answers with a list. */
+/** The id, the tag and the schema of endpoints that answer with one object, with a list of objects, and with records. */
 const object = (tag: Endpoint['tag'], schema: string): Kind => ({ id: `get${schema}`, tag, schema });
 const list = (tag: Endpoint['tag'], entry: string): Kind => ({ id: `list${entry}s`, tag, schema: `${entry}List` });
 const activity = (of: string, schema = 'ActivityList'): Kind => ({ id: `list${of}Activity`, tag: 'Activity', schema });
@@ -57,7 +53,6 @@ const activity = (of: string, schema = 'ActivityList'): Kind => ({ id: `list${of
 /** Height of the highest block with activity, for examples. */
 export const tipOf = ({ heights }: Pick<Manifest, 'heights'>): number => heights.at(-1)?.[1] ?? 0;
 
-/** Returns the endpoints of a mirror by its manifest, and by the options in it. */
 export function endpointsOf(manifest: Pick<Manifest, 'heights' | 'rows' | 'version'>, site: Site): Endpoint[] {
   const { rows, version } = manifest;
   const block = (rest: string) => `/runes/v1/blocks/840000/activity${rest}`;

@@ -9,23 +9,16 @@ import { count, formatHeights, groupDigits, shorten } from './formatValues.ts';
 import { barOf, HTML_START, ICON } from './html.ts';
 import { overviewOf, type Statistics } from './overview.ts';
 
-/**
- * Returns the build's options as JSON for the scripts. Escapes `<`, so that the JSON cannot contain markup. Omits options that scripts do
- * not need.
- */
+/** Returns those of the build's options that scripts need, as JSON. Escapes `<`, so that the JSON cannot contain markup. */
 function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest): string {
   const site: Omit<Site, 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 
-/**
- * Returns the name of the network; undefined if it is unknown. A mirror whose manifest does not name it counts as one of mainnet if it has
- * no block below the first block with runes on mainnet. Mirrors of test networks have lower blocks.
- */
+/** Without a name in the manifest, the network is mainnet if no block is below its first one with runes: test networks have lower ones. */
 const networkOf = ({ network, heights: [lowest] }: Manifest): string | undefined =>
   network ?? (lowest !== undefined && lowest[0] >= NETWORKS.main.firstHeight ? 'main' : undefined);
 
-/** Note on the page of a mirror that has the sample's data. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
 
 /** Renders the HTML document. It depends only on the manifest and the statistics of its blocks. */

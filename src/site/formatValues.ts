@@ -27,10 +27,7 @@ const LAST_SECOND = 8_640_000_000_000;
 export const utc = (seconds: number): string =>
   seconds <= LAST_SECOND ? `${isoTime(seconds).replace('T', ' ').replace('Z', '')} UTC` : String(seconds);
 
-/**
- * Formats seconds since 1970 in the reader's time zone: `2024-04-20 02:09:27 CEST`. Returns undefined if this zone is UTC, or if the time
- * is above the date range.
- */
+/** Formats seconds since 1970 as `2024-04-20 02:09:27 CEST`. Undefined if the reader's time zone is UTC, and above the date range. */
 export function localTime(seconds: number): string | undefined {
   const date = new Date(seconds * 1000);
   // Uses the Swedish locale, because its dates have the same format as the dates of `utc`.

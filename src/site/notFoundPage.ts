@@ -1,7 +1,4 @@
-/**
- * The page for a path that a mirror does not have. Hosts send it with status 404 to browsers, for paths outside the API. It has no relative
- * URLs and loads no other files, because hosts send it for paths of any depth.
- */
+/** The page for paths outside the API that a mirror lacks (404). They have any depth, so it has no relative URLs and loads no files. */
 import type { Manifest } from '../contract/schemas.ts';
 import { escaped, HTML_START } from './html.ts';
 

@@ -1,7 +1,4 @@
-/**
- * The API's description, `openapi.json`, in OpenAPI 3.1. It depends only on the manifest: page sizes, dialect, lists by operation, and the
- * highest block as an example. Schemas are made from the zod schemas that check data, so that the description and the checks cannot differ.
- */
+/** `openapi.json`, in OpenAPI 3.1. Its schemas are those that check data, so that the description and the checks cannot differ. */
 import { z } from 'zod';
 import { answerSchemas, unknownRune } from '../contract/answerSchemas.ts';
 import { RULES } from '../contract/fields.ts';
@@ -43,8 +40,7 @@ export function openapiText(manifest: Manifest): string {
       license: { name: 'MIT (the program)', identifier: 'MIT' },
       version: API_VERSION,
     },
-    // The URL is relative to this document, which is in the mirror's root folder. So it is also right for copies of the mirror, and for
-    // mirrors below any path.
+    // The URL is relative to this document, so it is also right for copies of the mirror, and for mirrors below any path.
     servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
     tags: tagsOf(site),
@@ -64,7 +60,6 @@ const TAGS: readonly { readonly name: Endpoint['tag']; readonly description: str
   { name: 'Bulk data', description: 'Ledger rows as Parquet files, for other mirrors and for programs that need more than pages.' },
 ];
 
-/** Returns the groups of a mirror's endpoints. */
 export const tagsOf = ({ parquet }: Site): typeof TAGS => TAGS.filter(({ name }) => parquet || name !== 'Bulk data');
 
 /** Returns the rules of the API as paragraphs. */
@@ -89,7 +84,6 @@ On plain file hosts \`/runes/v1/blocks/840000.json\` is the first page of a list
 
 Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'with' : 'without'} \`0x\`; requests may use either form.`;
 
-/** Returns the named schemas as JSON Schema. */
 function schemasOf(site: Site): Json {
   const registry = z.registry<{ id: string }>();
   const named = {
@@ -129,10 +123,7 @@ const HASH = RULES.hash.pattern;
 /** A parameter of requests. Those in paths have an example. */
 type Parameter = readonly [schema: z.ZodType, description: string, example?: string | number];
 
-/**
- * Returns the parameters of requests by name. In requests, integers are written in decimal digits. Hosts parse requests with
- * pages/parseRequest.ts, which does not need the schema library. test/site/openapi.test.ts checks that the parser and these schemas agree.
- */
+/** Hosts parse parameters without the schema library (pages/parseRequest.ts). test/site/openapi.test.ts checks that both agree. */
 export function parametersIn(site: Site, tip: number): Readonly<Record<string, Parameter>> {
   return {
     tx_id: [
@@ -196,7 +187,6 @@ const reference = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', nam
   $ref: `#/components/${kind}/${name}`,
 });
 const withHeaders = (...names: string[]): Json => Object.fromEntries(names.map((name) => [name, reference('headers', name)]));
-/** Returns the content of a JSON answer: a reference to a named schema, and examples. */
 const json = (schema: string, more: Json = {}): Json => ({ 'application/json': { schema: reference('schemas', schema), ...more } });
 const CACHED = ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'];
 

@@ -1,8 +1,4 @@
-/**
- * Examples for the API's description: a real transaction, an invented block from the tests' data (the example's summary says so), and
- * errors from the parser of requests.
- */
-
+/** Examples for openapi.json: a real transaction, an invented block from the tests' data, and errors from the parser of requests. */
 import type { BuiltSite, Dialect, Site } from '../pages/mirrorOptions.ts';
 import { spellHex } from '../pages/parseIds.ts';
 import { parseTarget } from '../pages/parseRequest.ts';

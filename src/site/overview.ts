@@ -15,7 +15,6 @@ export interface Statistics {
 /** Maximum length of a name that is shown in full. Bitcoin's have at most 28 letters and 27 spacers, but those of a file any length. */
 const LONGEST_NAME = 100;
 
-/** Numbers of blocks and of runes in their tables. */
 const [SHOWN_BLOCKS, SHOWN_RUNES] = [12, 12];
 
 /** Returns the HTML of the statistics. Empty if the mirror has no activity. */

@@ -44,7 +44,6 @@ export async function addressPage(view: View, source: Source): Promise<Page> {
   return pageWithLists(view, `Address ${shorten(id)}`, lists, head, source);
 }
 
-/** Fetches the symbol of a rune by its id. */
 type Symbols = (rune: string) => Promise<string | undefined>;
 
 /** Renders balances, sorted by amount. The API sorts by smallest units, so runes with many decimals come first there. */

@@ -16,7 +16,6 @@ export function compareAmounts(a: string, b: string): number {
   return first < second ? -1 : first > second ? 1 : 0;
 }
 
-/** Adds decimal strings exactly. Amounts have up to 39 digits, too many for a number. */
 export function addDecimals(amounts: readonly string[]): string {
   const decimals = decimalsOf(amounts);
   return shiftDecimals(

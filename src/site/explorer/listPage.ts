@@ -1,8 +1,4 @@
-/**
- * The page of a block or a transaction: its heading, filters, records and links to other pages. A separate bundle, which loads with the
- * first such page.
- */
-
+/** The page of a block or a transaction: a separate bundle, which loads with the first such page. */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
 import { isHeight, parseHexId } from '../../pages/parseIds.ts';
@@ -118,7 +114,6 @@ function fileOf({ kind, id }: View, operation: Operation | undefined, page: Acti
   return pagePath(stemOf({ kind: 'block', block: hex ?? id, ...(operation && { operation }) }, settings), page, settings);
 }
 
-/** Renders the answer to an unknown id, with links to the nearest blocks. */
 function unknownPage(view: View, { heights, tip }: MirrorManifest): Page {
   const { kind, id } = view;
   const height = kind === 'block' && isHeight(id) ? Number(id) : undefined;

@@ -1,5 +1,4 @@
 /** The lists of a page: tabs, pages, the request of a list and its download. */
-
 import type { CsvList } from '../../lists/csv.ts';
 import { defaultLimit } from '../../pages/mirrorOptions.ts';
 import type { Mirror, MirrorManifest } from '../../serve/client/mirrorClient.ts';
@@ -38,9 +37,7 @@ export interface List {
   readonly query?: Readonly<Record<string, string>>;
   /** Fetches a window. Undefined if the mirror does not have the list. */
   readonly fetch: ((window: Pick<View, 'offset' | 'limit'>) => Promise<Shown>) | undefined;
-  /** Renders a window that `fetch` has returned. */
   table(shown: Shown): HTMLElement;
-  /** Texts for an empty list, and for a mirror without this list. */
   readonly empty: string;
   readonly missing?: string;
   /** Columns and name of the CSV file. Without columns, the list cannot be downloaded. */
@@ -52,7 +49,6 @@ export interface List {
   readonly isUncounted?: true;
 }
 
-/** The lists of a page. */
 export type Lists = Readonly<Partial<Record<ListName, List>>>;
 
 /** Names of tabs that are not the name of their list. */
@@ -62,10 +58,7 @@ const NAMES: Readonly<Partial<Record<ListName, string>>> = {
   week: 'Active in 1,008 blocks',
 };
 
-/**
- * Fetches the list that a view shows, and renders the page: head, tabs, list and request. Other lists are fetched only when their tab is
- * chosen, because a list of activity may be read from many files.
- */
+/** Renders a page with the list that a view shows. Other lists are fetched when chosen, because they may be read from many files. */
 export async function pageWithLists(
   view: View,
   title: string,
@@ -95,10 +88,7 @@ const nameOf = (list: ListName): string => NAMES[list] ?? capital(list);
 
 type Counts = Readonly<Partial<Record<string, number>>> | undefined;
 
-/**
- * Returns links to lists of a page, with the numbers of their entries as soon as they are known. `records` counts all records of a block. A
- * mirror may lack the lists of a block's operations: these are no links then.
- */
+/** Returns links to lists, with the numbers of their entries as soon as they are known: `records` for all records of a block. */
 export function tabsOf(view: View, names: readonly (ListName | undefined)[], ...counts: (Counts | Promise<Counts>)[]): HTMLElement {
   const isBlock = view.kind === 'block';
   const isMissing = isBlock && !settings.operationPages;
@@ -188,10 +178,7 @@ function pagingOf(view: View, shown: Shown, name: string): HTMLElement {
   return nav;
 }
 
-/**
- * Creates a link with an arrow as its text and `title` as its accessible name, which is disabled without `href`. The next page has a link
- * with the same `data-step`, which can then get the focus.
- */
+/** Creates a link, disabled without `href`. The next page has a link with the same `data-step`, which can then get the focus. */
 export const stepTo = (arrow: string, title: string, href: string | undefined, more: Attributes): HTMLElement =>
   href === undefined
     ? el('span', { class: 'chip', 'aria-disabled': 'true', title }, arrow)
@@ -211,10 +198,7 @@ function sizes(view: View, limit: number, offset: number): HTMLElement {
 /** Number of lines to collect as text before they become a Blob, because browsers can move Blobs to the disk. */
 const LINES_AT_ONCE = 1000;
 
-/**
- * Creates a button that saves a list with `total` entries as CSV. `name` is part of the file's name. `read` yields the entries. The button
- * shows the progress, and the reason if the download fails.
- */
+/** Creates a button that saves what `read` yields as CSV, and shows the progress. `name` is a part of the file's name. */
 function downloadButton(list: CsvList, name: string, total: number, read: () => AsyncIterable<object>): HTMLButtonElement {
   const text = 'Download CSV';
   const button = el('button', { type: 'button', class: 'download' }, text);
@@ -241,7 +225,6 @@ function downloadButton(list: CsvList, name: string, total: number, read: () => 
   return button;
 }
 
-/** Reads all entries. Calls `show` with the number of entries so far. Rejects if reading an entry fails. */
 async function csvOf(list: CsvList, entries: AsyncIterable<object>, show: (count: number) => void): Promise<Blob> {
   // Names the bundle in the output (`.js`), because esbuild leaves this import unchanged (src/site/assets.ts).
   const { csvColumns, csvLine, csvLines } = await import('./download.js');

@@ -1,5 +1,4 @@
 /** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
-
 import { isHeight } from '../../pages/parseIds.ts';
 import { MirrorError } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, shorten } from '../formatValues.ts';
@@ -58,7 +57,6 @@ async function show(from?: string): Promise<void> {
   }
 }
 
-/** Fetches and renders the page of a view. Rejects with the client's errors. */
 async function nodesOf(view: View, signal: AbortSignal): Promise<readonly Node[]> {
   const isList = view.kind === 'block' || view.kind === 'transaction';
   // Names the bundles in the output (`.js`), because esbuild leaves these imports unchanged (src/site/assets.ts).
@@ -152,7 +150,6 @@ function put(nodes: readonly Node[], from: string | undefined): void {
   if (target?.dataset['step'] === undefined) stage.scrollIntoView({ block: 'nearest' });
 }
 
-/** Shows the view of a query string. `from` is the `data-step` of the clicked link. */
 function go(search: string, from = ''): void {
   history.pushState(null, '', search === '' ? location.pathname : search);
   if (from === '') scrollTo(0, 0);

@@ -1,5 +1,4 @@
 /** The mint of a rune: its terms, and whether it is open. Uses no DOM. */
-
 import { isMintOpen, type MintWindow, mintWindow } from '../../runes/mintTerms.ts';
 import type { Etching, MirrorManifest } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
@@ -13,7 +12,6 @@ export interface Mint extends MintWindow {
   readonly isOpen: boolean;
   /** True if no mint can be valid any more. */
   readonly isOver: boolean;
-  /** Short text about the state. */
   readonly text: string;
   /** Mints so far; undefined if the mirror does not count them. */
   readonly mints: bigint | undefined;

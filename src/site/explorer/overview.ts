@@ -16,17 +16,13 @@ export async function completeOverview(): Promise<void> {
   if (!(await isAnswered(example.querySelector('code')?.textContent ?? ''))) example.replaceWith(onlyFiles());
 }
 
-/**
- * Fetches the page again. Resolves to its overview, or to undefined if the page that the host sends does not have the data of this `state`.
- * Rejects if it cannot be fetched.
- */
+/** Fetches the overview again. Undefined if the page that the host sends does not have the data of this `state`. */
 async function fetchOverview(state: string): Promise<HTMLElement | undefined> {
   const response = await fetch(location.pathname, { cache: 'no-cache' });
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('overview');
   return fresh?.dataset['state'] === state ? fresh : undefined;
 }
 
-/** Replaces the overview. */
 async function showOverview(fresh: HTMLElement): Promise<void> {
   overview.replaceChildren(...fresh.childNodes);
   overview.dataset['state'] = fresh.dataset['state'];
@@ -38,9 +34,9 @@ async function showOverview(fresh: HTMLElement): Promise<void> {
 const INTERVAL_MS = 30_000;
 
 /**
- * Requests the manifest periodically. If the mirror has new data, calls `refresh` to show the new data, and renews the overview. If
- * `refresh` resolves to false or rejects, calls it again after the next request. The overview follows later than other views if the host
- * sends an old page meanwhile.
+ * Requests the manifest periodically, as long as the page is visible. If the mirror has new data, calls `refresh` to show the new data, and
+ * renews the overview. If `refresh` resolves to false or rejects, calls it again after the next request. The overview follows later than
+ * other views if the host sends an old page meanwhile.
  */
 export function followMirror(refresh: () => Promise<boolean>): void {
   let shown = overview.dataset['state'];

@@ -1,5 +1,4 @@
 /** Small parts that several views share. */
-
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, isoTime, localTime, relativeTime, utc } from '../formatValues.ts';
 import { percent } from './amountMath.ts';
@@ -16,7 +15,6 @@ export const headOf = (title: string | readonly Child[]): HTMLElement => el('div
 
 export const titleOf = (title: string | readonly Child[]): HTMLElement => el('h1', { tabindex: '-1', class: 'name' }, ...[title].flat());
 
-/** Returns a word with a capital letter: `Rune`, `Address`. */
 export const capital = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
 /** Returns links to the same id at other Bitcoin explorers. Empty if they do not have it or do not cover the network. */
@@ -42,7 +40,6 @@ export const breakable = (text: string, places = /(?<=•)/): Child[] =>
 export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement =>
   linkTo(viewOfRune(rune), breakable(rune.spaced_name), { class: 'rune' });
 
-/** Shows the symbol, if it is known, the name and the id of a rune. */
 export const nameCell = (rune: Rune & { readonly symbol?: string | undefined }): readonly Child[] => [
   rune.symbol === undefined ? undefined : el('bdi', { class: 'sign', 'aria-hidden': 'true' }, rune.symbol),
   runeLink(rune),
@@ -117,7 +114,6 @@ export function isAnswered(target: string): Promise<boolean> {
   return answer;
 }
 
-/** Text for a host that does not answer requests of the API. */
 export const onlyFiles = (): HTMLElement =>
   el(
     'p',
@@ -127,10 +123,7 @@ export const onlyFiles = (): HTMLElement =>
     '.',
   );
 
-/**
- * Shows the curl command of an API target, a link to its JSON or to the file with the same content, and `more`. On a host without code,
- * shows only what works there: the file, or a note.
- */
+/** Shows the curl command of an API target, a link to its JSON or `file`, and `more`. On a host without code, only what works there. */
 export function apiSource(target: string, file = target, more?: HTMLElement): HTMLElement {
   const source = el('section', { class: 'source', 'aria-label': 'The same from the API' }, ...requestTo(target, file), more);
   void isAnswered(target).then((isHere) => {
@@ -153,10 +146,7 @@ function requestTo(target: string, file: string): Child[] {
 const COPY_ICON =
   '<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="1.4"><rect x="5.5" y="5.5" width="8" height="8" rx="1.5"/><path d="M10.5 5.5V4A1.5 1.5 0 0 0 9 2.5H4A1.5 1.5 0 0 0 2.5 4v5A1.5 1.5 0 0 0 4 10.5h1.5"/></svg>';
 
-/**
- * Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. Undefined if the browser has no
- * clipboard: browsers have it on https and localhost, not at an http URL in a local network.
- */
+/** Creates a button that copies a text, `Copy the …`. Undefined without a clipboard: browsers have it only on https and localhost. */
 export function copyButton(text: string, what: string): HTMLButtonElement | undefined {
   if (navigator.clipboard === undefined) return undefined;
   const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy the ${what}`, title: `Copy the ${what}` });

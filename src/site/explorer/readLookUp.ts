@@ -28,10 +28,7 @@ const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
 
 const hash256 = (bytes: Uint8Array): Uint8Array => sha256(sha256(bytes));
 
-/**
- * Returns the problem of an address with a wrong checksum. Undefined for other text. The problem has a link to the page of this address,
- * because invented data of a mirror may have such addresses.
- */
+/** The problem of an address with a wrong checksum, or undefined. Links to its page all the same: invented data has such addresses. */
 export function wrongAddress(text: string): Misread | undefined {
   const address = addressIn(text);
   const isAddress = (text: string) => Object.values(NETWORKS).some((network) => scriptOfAddress(text, network, hash256) !== undefined);
@@ -84,14 +81,11 @@ function readUrl(text: string): View | Misread | undefined {
   return found.kind === 'rune' ? (readRune(found.id) ?? misreadOf(found.id)) : readLookUp(found.id);
 }
 
-/** The subject of a URL. `id` is a transaction id, block, address or outpoint, or the id, number or name of a rune. */
+/** The subject of a URL. */
 type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string } | { readonly kind: 'unknown' };
 
 const RUNES = /^(?:runes?|tick)$/;
-/**
- * After one of these words, the next part of a URL is a rune, even if it looks like a common word of URLs. Runes may be named BLOCK or
- * TOKEN.
- */
+/** After one of these words comes a rune, even if it looks like a common word of URLs: runes may be named BLOCK or TOKEN. */
 const NAMED = /^(?:rune|tick)$/;
 const OTHERS = /^(?:tx|txid|transactions?|outputs?|outpoint|blocks?|block-height|address|addresses)$/;
 const isKind = (word: string): boolean => RUNES.test(word) || OTHERS.test(word);
@@ -99,7 +93,7 @@ const isKind = (word: string): boolean => RUNES.test(word) || OTHERS.test(word);
 /** Words that URLs have between the type and the id. */
 const BETWEEN = new Set(['detail', 'details', 'market', 'info', 'etchings', 'v1', 'bitcoin', 'mainnet', 'token', 'name', 'height', 'hash']);
 
-/** Finds the id in a URL. Undefined for text that is not a URL. */
+/** Finds the id in the URL of an explorer, after a word for its type: `https://mempool.space/tx/<id>`. Undefined for other text. */
 function idInUrl(text: string): NamedInUrl | undefined {
   const url = /^https?:\/\//i.test(text) ? text : /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S/i.test(text) ? `https://${text}` : undefined;
   if (url === undefined) return undefined;

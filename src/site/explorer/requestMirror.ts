@@ -1,5 +1,4 @@
 /** Requests of the explorer to the mirror. */
-
 import type { Stats } from '../../contract/statsSchemas.ts';
 import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../../lists/searchFiles.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
@@ -29,10 +28,7 @@ export function fetchBlockStats({ block_hash, block_height }: Activity['location
   return counts;
 }
 
-/**
- * Finds a block in its stats file, which covers 100 heights. Reads the file only up to the block, because the rest of the file may be long:
- * the runes follow after the blocks.
- */
+/** Finds a block in the stats of a hundred heights. Reads them only up to the block, because many runes may follow after the blocks. */
 async function findBlockStats(hash: string, height: number): Promise<BlockCounts | undefined> {
   const { body } = await fetch(new URL(statsFilePath(height), BASE));
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -51,10 +47,7 @@ async function findBlockStats(hash: string, height: number): Promise<BlockCounts
 
 const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
 
-/**
- * Finds runes by the first letters of their names, oldest first. `letters` must be in upper case. Caches files in memory. Rejects if a file
- * cannot be read.
- */
+/** Finds runes by the first letters of their names, in upper case, oldest first. Keeps files in memory. Rejects if one cannot be read. */
 export const findByLetters = (letters: string): Promise<FoundRune[]> =>
   findRunes(letters, (path) => {
     const read = searchFiles.get(path) ?? fetchSearchFile(path);
@@ -66,10 +59,7 @@ export const findByLetters = (letters: string): Promise<FoundRune[]> =>
 /** Forgets the search files. Called when the mirror has new data. */
 export const forgetSearchFiles = (): void => searchFiles.clear();
 
-/**
- * Fetches a search file. Undefined if the mirror does not have the file, because no rune has such a name. Object stores may answer 403 for
- * a missing file.
- */
+/** Undefined if the mirror does not have the file, as no rune has such a name. Object stores may answer 403 for a missing file. */
 async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   const response = await fetch(new URL(path, BASE));
   const text = await response.text();

@@ -1,5 +1,4 @@
 /** The page of a rune: its names, supply, mint, holders and activity. */
-
 import { lettersOf } from '../../lists/searchFiles.ts';
 import { shiftDecimals } from '../../pages/decimalAmounts.ts';
 import type { Etching, Holder, HolderPage, RuneActivityPage } from '../../serve/client/mirrorClient.ts';

@@ -1,7 +1,4 @@
-/**
- * The page of all runes, with lists of the newest runes, and of the most active runes ever and in the last blocks; and the page of a search
- * by the first letters of names.
- */
+/** Lists of the newest runes, and of the most active ones ever and in the last blocks; and the page of a search by the first letters. */
 import type { RuneStats, Stats } from '../../contract/statsSchemas.ts';
 import { type FoundRune, lettersOf } from '../../lists/searchFiles.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
@@ -32,7 +29,6 @@ export function runesPage(view: View, source: Source): Promise<Page> {
       ...activeList(async () => ({ runes: (await fetchStats()).runes }), 'This mirror has no activity.'),
       csv: 'active',
     },
-    // The runes with the most records in some of the last heights.
     day: activeList(async () => (await fetchStats()).recent[0], 'No rune was active in these blocks.'),
     week: activeList(async () => (await fetchStats()).recent[1], 'No rune was active in these blocks.'),
   };
@@ -70,7 +66,6 @@ const ACTIVE: readonly Column<RuneStats>[] = [RUNE, ...COUNTED.map((name) => num
 /** Runes with many records, and the range of heights that has these records, unless it is all heights. */
 type Active = Partial<Stats['recent'][number]>;
 
-/** Returns a list of runes from the statistics. */
 const activeList = (read: () => Promise<Active | undefined>, empty: string): List => ({
   path: 'stats.json',
   fetch: async () => {
@@ -98,10 +93,7 @@ const FOUND: readonly Column<FoundRune>[] = [
   numbersOf('Number', ([, , number]) => number),
 ];
 
-/**
- * Finds the runes whose names begin with the letters, or with as many of them as possible, but at least two. Also is the page of a rune
- * that the mirror does not have.
- */
+/** Finds names that begin with the letters, or with as many of them as possible. Also is the page of a rune that the mirror lacks. */
 export async function runeSearchPage(view: View, { findByLetters, manifest }: Source): Promise<Page> {
   const { kind, id } = view;
   let letters = lettersOf(id) ?? '';

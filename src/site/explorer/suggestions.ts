@@ -32,7 +32,6 @@ function exactHits(text: string, letters: string | undefined): HTMLElement[] {
   return [suggestion(read, capital(read.kind), read.kind === 'rune' ? read.id : shorten(read.id, 10))];
 }
 
-/** Renders a rune, with the typed letters in bold. */
 function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): HTMLElement {
   const [typed = ''] = new RegExp(`^•*${[...letters].join('•*')}`).exec(spacedName) ?? [];
   return option(

@@ -1,5 +1,4 @@
 /** Tables of records, amounts and a transaction's totals. */
-
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits, shorten } from '../formatValues.ts';
@@ -9,7 +8,6 @@ import { byName, type Column, tableOf } from './tableOf.ts';
 import { type ListWindow, type ActivityRow as Row, type RuneTotals, signOf, totalsOf, transactionsOf } from './transfers.ts';
 import { type Kind, viewAt } from './views.ts';
 
-/** Width of a column that several tables have. */
 export const BLOCK_WIDTH = '11rem';
 
 /** Shows a block and its time. The rune that the protocol itself etched has no time. */
@@ -40,10 +38,7 @@ const RUNE: Column<Row> = {
   cell: ({ record: { rune } }) => (rune === undefined ? [] : nameCell(rune)),
 };
 
-/**
- * Renders records in the API's order, by transaction. `of` is what the list belongs to. In the list of an address, amounts have the sign of
- * their change of the balance.
- */
+/** Renders records by transaction, in the API's order. In the list of an address, amounts have the sign of their change of the balance. */
 export function activityTable(list: ListWindow, of: Kind): HTMLElement {
   const isAddress = of === 'address';
   const columns: readonly Column<Row>[] = [
@@ -109,10 +104,7 @@ const receiverOf = (receiver: Child): Child =>
 const addressOf = (address: string | null | undefined, what: string): Child =>
   address === null || address === undefined ? el('span', { class: 'quiet' }, 'no address') : addressLink(address, what);
 
-/**
- * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. Shows only the index for outputs of the record's own
- * transaction.
- */
+/** Renders an output of either dialect, `txid` with `vout` or `txid:vout`: only its index if it is of the record's own transaction. */
 function outputOf({ output, vout, tx_id }: Activity['location']): Child[] {
   if (output === undefined) return [];
   const [txId = '', index = vout] = output.replace(/^0x/, '').split(':');

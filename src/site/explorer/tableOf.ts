@@ -1,6 +1,6 @@
 /**
- * Builds tables, with aligned decimal points of amounts, and sorts them. On phones CSS turns rows of the class `records` into cards. The roles are explicit, because a table loses its implicit
- * roles if CSS changes its display.
+ * Builds tables with aligned amounts, which readers may sort. On phones CSS turns rows of the class `records` into cards. The roles are
+ * explicit, because a table loses its implicit roles if CSS changes its display.
  */
 import type { Rune } from '../../serve/client/mirrorClient.ts';
 import { groupDigits } from '../formatValues.ts';
@@ -82,10 +82,7 @@ export function tableOf<T>(
   return el('div', { class: 'wide' }, caption === undefined ? undefined : el('p', { class: 'caption' }, caption), table);
 }
 
-/**
- * Maximum number of characters on each side of the decimal point. Longer integer parts wrap, and amounts with more decimals are not
- * aligned.
- */
+/** Most characters on each side of the decimal point. Longer integer parts wrap, and amounts with more decimals are not aligned. */
 const MOST = { whole: 20, fraction: 18 };
 
 /** Splits an amount at the decimal point. Adds separators to its integer part. */

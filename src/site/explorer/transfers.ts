@@ -1,8 +1,4 @@
-/**
- * Rows of a list of activity, and sums of its amounts. Within a transaction, a send and its receive are one row, and so are a mint and its
- * receive. Needs no browser.
- */
-
+/** Rows of activity, and sums of amounts. In a transaction, a send and its receive are one row, and so are a mint and its receive. */
 import { groupBy, runsOf } from '../../groupBy.ts';
 import type { Operation } from '../../pages/blockAndTransactionLists.ts';
 import type { Activity, Rune } from '../../serve/client/mirrorClient.ts';
@@ -23,7 +19,6 @@ export interface ActivityRow {
   readonly to: string | null | undefined;
 }
 
-/** A window of a list of activity. */
 export interface ListWindow {
   /** Number of records of the list before `results`. */
   readonly offset: number;
@@ -76,7 +71,6 @@ function rowsOf(records: readonly ListedRecord[], isCutBefore: boolean): Activit
 export const signOf = ({ kind, to }: ActivityRow): '+' | '−' | '' =>
   kind === 'receive' || (kind === 'mint' && to !== undefined) ? '+' : kind === 'send' || kind === 'burn' ? '−' : '';
 
-/** Sums of a transaction's amounts of a rune. */
 export interface RuneTotals {
   readonly rune: Rune;
   /** Exact decimal sums. Omits operations without amounts. */

@@ -33,10 +33,8 @@ export const LISTS: Readonly<Record<Kind, readonly ListName[]>> = {
   runes: ['newest', 'active', 'day', 'week'],
 };
 
-/** Returns the parameter that names the id of a page. */
 export const idParameter = (kind: Kind): string => (kind === 'transaction' ? 'tx' : kind);
 
-/** Returns the parameter that names the list of a page. */
 export const listParameter = (kind: Kind): string => (kind === 'block' ? 'operation' : 'list');
 
 /** Matches a transaction id or a block hash. */
@@ -45,7 +43,6 @@ export const HEX = /^(?:0x)?[0-9a-f]{64}$/;
 /** Id of the highest block. */
 export const LATEST = 'latest';
 
-/** Returns the first view of a page. */
 export const viewAt = (kind: Kind, id: string): View => ({ kind, id, offset: 0 });
 
 export const transactionOf = (outpoint: string): View => viewAt('transaction', outpoint.split(':')[0] ?? '');
