@@ -1,7 +1,17 @@
+/** Options of a build, and data that its steps share. */
+import type { Log } from '../cli/log.ts';
+import type { Progress } from '../cli/progress.ts';
+import type { Store } from '../duckdb/store.ts';
+import { BuildError } from '../errors.ts';
 import type { BlockRange } from '../input/blocksRead.ts';
+import type { Loaded } from '../input/loadInput.ts';
 import type { Limits } from '../limits.ts';
+import type { OutputState } from '../output/outputFolder.ts';
 import type { SigningKey } from '../output/signingKeys.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
+import type { StoredArchive } from './archive/storedArchive.ts';
+import type { WriterPool } from './render/writerPool.ts';
+import type { State } from './state/state.ts';
 
 /** The last blocks of the input. `last` is a number of heights, including heights without records. */
 export interface LastBlocks {
@@ -46,3 +56,25 @@ export const archivesPages = ({ site, lists }: BuildOptions): boolean => site.la
 
 /** Options after `LastBlocks` was replaced by a range of heights. */
 export type FixedOptions = BuildOptions & { readonly blocks: BlockRange | undefined };
+
+export interface OpenBuild {
+  readonly options: FixedOptions;
+  readonly output: OutputState;
+  readonly store: Store;
+  readonly state: State;
+  /** The archive of the last build, from which an incremental build copies unchanged parts. */
+  readonly old: StoredArchive | undefined;
+  readonly pool: WriterPool;
+  readonly progress: Progress;
+  readonly scratch: string;
+  readonly log: Log;
+}
+
+/** Throws a BuildError when an input file changed after it was checked. */
+export function throwIfChanged(loaded: Loaded): void {
+  const changed = loaded.changedFile();
+  if (changed === undefined) return;
+  throw new BuildError(`${changed} changed while the build was reading it; the output is not finished`, [
+    'Build again when nothing writes to the input.',
+  ]);
+}

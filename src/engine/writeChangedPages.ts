@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { int, joinedText, nullable, text } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
-import { archivesPages, type BuildOptions } from './buildOptions.ts';
-import { type OpenBuild, throwIfChanged } from './openBuild.ts';
+import { archivesPages, type BuildOptions, type OpenBuild, throwIfChanged } from './buildOptions.ts';
 import type { WrittenBlock } from './render/batchWriter.ts';
 import { renderBatches } from './render/renderBatches.ts';
 import type { BatchBlock } from './render/servedOrder.ts';

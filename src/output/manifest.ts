@@ -1,9 +1,10 @@
 /**
- * Manifest of a build, `runes/v1/manifest.json`. It contains no times, so that equal input gives equal bytes. Only signing adds a time, in
- * `note`.
+ * The manifest of a build, `runes/v1/manifest.json`, and files that follow from it. It contains no times, so that equal input gives equal
+ * bytes. Only signing adds a time, in `note`.
  */
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { sourcesUpTo } from '../contract/sources.ts';
+import type { LatestBlocks, Stats } from '../contract/statsSchemas.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
 import type { Etchings } from '../engine/state/knownEtchings.ts';
 import type { StateTables } from '../engine/state/state.ts';
@@ -13,11 +14,17 @@ import { lastRanked } from '../format/levels.ts';
 import type { ListTables } from '../format/listTables.ts';
 import type { BlocksRead } from '../input/blocksRead.ts';
 import { IS_INVENTED } from '../input/sampleCommand.ts';
-import { MANIFEST_PATH, rowsIndexPath } from '../pages/filePaths.ts';
+import { NOT_FOUND_PATH, OPENAPI_PATH } from '../pages/fileKinds.ts';
+import { LANDING_PATH, LATEST_PATH, MANIFEST_PATH, rowsIndexPath, STATS_PATH, STATUS_PATH } from '../pages/filePaths.ts';
 import type { Site } from '../pages/mirrorOptions.ts';
 import { publishedIndex } from '../rows/publishRows.ts';
+import { errorBody } from '../serve/http/errorBodies.ts';
+import { apiDocsPage } from '../site/apiDocsPage.ts';
 import type { OwnFile } from '../site/assets.ts';
-import { VERSION } from '../version.ts';
+import { explorerPage } from '../site/explorerPage.ts';
+import { notFoundPage } from '../site/notFoundPage.ts';
+import { openapiText } from '../site/openapi.ts';
+import { serverVersion, VERSION } from '../version.ts';
 import { digestOfState } from './digests.ts';
 
 /** Archive of a build: name of its root (format/root.ts), and number and total bytes of its files, including the root. */
@@ -113,3 +120,37 @@ async function leftOut(state: StateTables, store: Store): Promise<Pick<Manifest,
 }
 
 export const manifestFile = (manifest: Manifest): OwnFile => [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)];
+
+/**
+ * Returns the paths and contents of the start page and the status, which need statistics, too. `read` returns the content of a file of the
+ * build by its path. Throws an Error if the file is damaged or missing. The status has no time of the build, so that equal input gives
+ * equal bytes. Only its records tell when the highest block was mined.
+ */
+export function filesOfStatistics(manifest: Manifest, read: (path: string) => Buffer): OwnFile[] {
+  const stats = JSON.parse(read(STATS_PATH).toString()) as Stats;
+  const latest = JSON.parse(read(LATEST_PATH).toString()) as LatestBlocks;
+  const height = manifest.tip?.height ?? 0;
+  const [newest] = latest.blocks;
+  const status = {
+    server_version: serverVersion(manifest.version),
+    status: 'ready',
+    block_height: height,
+    block_time: newest?.height === height ? newest.timestamp : null,
+  };
+  return [
+    [LANDING_PATH, Buffer.from(explorerPage(manifest, { stats, latest }))],
+    [STATUS_PATH, Buffer.from(JSON.stringify(status))],
+  ];
+}
+
+/** Returns the paths and contents of the files that depend only on the manifest and the program. The manifest is last. */
+export function ownFiles(manifest: Manifest): OwnFile[] {
+  return [
+    ['docs/index.html', Buffer.from(apiDocsPage(manifest))],
+    [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
+    // Static hosts send these files for unknown paths.
+    [NOT_FOUND_PATH, Buffer.from(notFoundPage(manifest))],
+    ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
+    manifestFile(manifest),
+  ];
+}

@@ -1,14 +1,15 @@
-/** Checks that this program made the output folder, locks it, and marks whether its last build finished. */
+/** Checks that this program made the output folder, locks it, and marks and tells whether its last build finished. */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../attempt.ts';
+import type { Log } from '../cli/log.ts';
 import { explainFiles, readFailure } from '../disk/fileErrors.ts';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { replaceDurably } from '../disk/replaceFile.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../duckdb/lockDatabase.ts';
 import type { Store } from '../duckdb/store.ts';
-import { BuildError, InputError, isAbsence } from '../errors.ts';
+import { BuildError, EXIT, InputError, isAbsence } from '../errors.ts';
 import { ARCHIVE_FOLDER, FINISHED, LIST_FOLDERS, MANIFEST_PATH, MARKER_PATH, ROWS_FOLDER } from '../pages/filePaths.ts';
 
 export const MARKER = MARKER_PATH;
@@ -125,3 +126,21 @@ export const finishOutput = (root: string): void => replaceDurably(join(root, MA
 
 /** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
+
+/**
+ * Ends this process at Ctrl-C or SIGTERM, with a message about the output. This is safe at any moment, because the next build completes an
+ * unfinished output.
+ */
+export function explainInterruption(out: string, log: Log): void {
+  const stop = () => {
+    const [state, advice] = isUnfinished(out)
+      ? [`${out} is not finished`, 'Run the same command again: it completes the build and writes only what is missing.']
+      : [`${out} is unchanged`, 'Run the same command again.'];
+    log.error(`stopped; ${state}`, [advice], EXIT.interrupted);
+    process.exit(EXIT.interrupted);
+  };
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+}
+
+/** A build writes the marker before any other file. So without a marker, no build has changed the output. */
+const isUnfinished = (out: string): boolean => attempt(() => readRegularFile(join(out, MARKER)).toString() !== FINISHED) === true;

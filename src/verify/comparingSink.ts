@@ -2,8 +2,7 @@
 import { attempt } from '../attempt.ts';
 import { NotAFileError, readRegularFile } from '../disk/regularFile.ts';
 import { isSameFile } from '../disk/replaceFile.ts';
-import { PageBuffer } from '../engine/render/pageBuffer.ts';
-import type { FileSink } from '../engine/render/pageFiles.ts';
+import { type FileSink, PageBuffer } from '../engine/render/pageFiles.ts';
 import { isAbsence } from '../errors.ts';
 import type { Findings } from './findings.ts';
 

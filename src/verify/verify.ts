@@ -16,7 +16,7 @@ import { InputError, isAbsence } from '../errors.ts';
 import type { NoteKey } from '../format/signedNote.ts';
 import { exceeds, LIMITS } from '../limits.ts';
 import { digestsFiles, digestsPaths, readDigests } from '../output/digests.ts';
-import { ownFiles } from '../output/filesOfManifest.ts';
+import { ownFiles } from '../output/manifest.ts';
 import { inspectOutput, MARKER } from '../output/outputFolder.ts';
 import { digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';

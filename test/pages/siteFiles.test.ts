@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { manifest as manifestSchema } from '../../src/contract/schemas.ts';
-import { ownFiles } from '../../src/output/filesOfManifest.ts';
+import { ownFiles } from '../../src/output/manifest.ts';
 import { FOLDERS } from '../../src/output/outputFolder.ts';
 import { BUILD_FILES, type FileKind, isBuiltFile, isOfKind, pageOfFolder } from '../../src/pages/fileKinds.ts';
 import {

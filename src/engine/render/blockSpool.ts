@@ -10,7 +10,7 @@ import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { envelopeHead } from '../../pages/envelope.ts';
 import { maximumLimit, type Site } from '../../pages/mirrorOptions.ts';
 import { gzipMember } from './compress.ts';
-import { PageBuffer } from './pageBuffer.ts';
+import { PageBuffer } from './pageFiles.ts';
 import { sliceRecords } from './recordBytes.ts';
 import type { Batch, BatchBlock } from './servedOrder.ts';
 

@@ -3,8 +3,7 @@ import { rmSync } from 'node:fs';
 import { readRegularFile } from '../../disk/regularFile.ts';
 import { hasBytes, isSameFile, makeFolder, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
 import { codeOf } from '../../errors.ts';
-import { PageBuffer } from './pageBuffer.ts';
-import type { FileSink } from './pageFiles.ts';
+import { type FileSink, PageBuffer } from './pageFiles.ts';
 
 /**
  * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
