@@ -8,6 +8,7 @@
  * 5. Write the other files and the manifest, remove outdated files, commit the state, and mark the output as finished (finishBuild.ts).
  */
 import { join } from 'node:path';
+import { attempt } from '../attempt.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
@@ -24,7 +25,7 @@ import { publishedLimits } from '../limits.ts';
 import { filesOfStatistics, manifestFile, manifestOf, ownFiles } from '../output/manifest.ts';
 import { claimOutput, digestOf, inspectOutput, releaseOutput } from '../output/outputFolder.ts';
 import { ChangedRowsError } from '../rows/publishRows.ts';
-import { type OwnFile, siteAssets } from '../site/assets.ts';
+import { siteAssets } from '../site/assets.ts';
 import { StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions, type OpenBuild, throwIfChanged } from './buildOptions.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './buildReport.ts';
@@ -77,30 +78,29 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
     let state: State | undefined;
     let isClaimed = false;
     try {
-      // Step 1: attach the state and load the input.
       state = await State.attach(store, dryRun ? undefined : cache, settingsOf(options), output.manifest, full ? whyFull : undefined);
       const findArchive = archivesPages(options) ? StoredArchive.in : StoredArchive.find;
       const old = state.whyFull === undefined ? findArchive(out) : undefined;
       const build: OpenBuild = { options, output, store, state, old, pool, progress, scratch, log };
       const loaded = await load(build, clock);
 
-      // Step 2: stop when nothing changed.
       const unchanged = await findUnchanged(build, loaded);
       if (unchanged !== undefined) return reportUnchanged(options, unchanged, clock, log);
 
-      // Step 3: lock the output.
       if (!dryRun) {
         await claimOutput(out, output, store);
         isClaimed = true;
       }
 
-      // Step 4: write the pages.
-      const rendered = await writePages(build, loaded).catch(blameChangedInput(loaded));
+      // If an input file has changed since it was read, this is the likely cause of an error.
+      const blameChangedInput = (error: unknown): never => {
+        throwIfChanged(loaded);
+        throw error;
+      };
+      const rendered = await writePages(build, loaded).catch(blameChangedInput);
       clock.lap('write');
 
-      // Step 5: write everything else.
-      const finish = dryRun ? finishDryRun(build, loaded, rendered) : finishBuild(build, loaded, rendered).catch(blameChangedInput(loaded));
-      const result = await finish;
+      const result = await (dryRun ? finishDryRun : finishBuild)(build, loaded, rendered).catch(blameChangedInput);
       clock.lap('finish');
       progress.end();
       reportBuilt(options, result, clock, log);
@@ -158,33 +158,13 @@ async function findUnchanged({ options, output, store, state, old }: OpenBuild, 
   const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, etchings, state, store);
   const digest = digestOf(manifestFile(manifest)[1]);
   if (digest !== output.manifest) return undefined;
-  if (!hasOwnFiles(options.out, manifest)) return undefined;
+  // The statistics in the output, from which these pages are made, may be damaged or lacking.
+  const pages = attempt(() => filesOfStatistics(manifest, (path) => readRegularFile(join(options.out, path))));
+  const files = pages && [...siteAssets(), ...pages, ...ownFiles(manifest)];
+  if (files?.every(([path, content]) => hasBytes(join(options.out, path), content)) !== true) return undefined;
   if (loaded.isListStale) {
     await updateInputs(loaded, state, store);
     await state.commit(digest);
   }
   return manifest;
 }
-
-/** True if the output has all files that follow from the manifest. False if the statistics that they show are
- * damaged or lacking. */
-function hasOwnFiles(out: string, manifest: Manifest): boolean {
-  let pages: readonly OwnFile[];
-  try {
-    pages = filesOfStatistics(manifest, (path) => readRegularFile(join(out, path)));
-  } catch {
-    return false;
-  }
-  return [...siteAssets(), ...pages, ...ownFiles(manifest)].every(([path, content]) => hasBytes(join(out, path), content));
-}
-
-/**
- * Returns an error handler. If an input file has changed since it was read, the handler reports this change as the likely cause of the
- * error.
- */
-const blameChangedInput =
-  (loaded: Loaded) =>
-  (error: unknown): never => {
-    throwIfChanged(loaded);
-    throw error;
-  };

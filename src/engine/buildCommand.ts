@@ -75,18 +75,16 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
   const inputs = flags.all('input');
   if (inputs.includes('')) throw new UsageError('--input has no value');
   const [out, cache] = [flags.one('out') ?? 'dist', flags.one('cache') ?? '.cache'];
-  if (isInside(cache, out)) {
-    throw new UsageError(`--cache ${cache} is in the output folder ${out}, and would be published with it`);
-  }
+  const keyFiles = flags.all('key-file');
+  for (const [name, path] of [['cache', cache] as const, ...keyFiles.map((file) => ['key-file', file] as const)])
+    if (`${resolve(path)}${sep}`.startsWith(`${resolve(out)}${sep}`))
+      throw new UsageError(`--${name} ${path} is in the output folder ${out}, and would be published with it`);
   const blocks = flags.one('blocks');
   const layout = flags.choice('layout', LAYOUTS);
   if (layout === 'archive' && flags.has('no-operation-pages'))
     throw new UsageError('--no-operation-pages cannot be used with --layout archive, in which lists by operation take no space');
   if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size can only be used with --layout archive');
   if (flags.has('lists') && flags.has('no-lists')) throw new UsageError('--lists and --no-lists contradict each other');
-  const keyFiles = flags.all('key-file');
-  for (const file of keyFiles)
-    if (isInside(file, out)) throw new UsageError(`--key-file ${file} is in the output folder ${out}, and would be published with it`);
   const variable = keyVariable() ?? '';
   const keys = [
     ...(variable === '' ? [] : [parseSigningKey(variable, `the environment variable ${KEY_VARIABLE}`)]),
@@ -125,8 +123,6 @@ export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
 
 /** Returns the dialect that flags name. Throws a UsageError for another name. */
 export const dialectOf = (flags: Flags): Dialect => (flags.choice('dialect', ['0x', 'contract', 'hiro']) === 'hiro' ? 'hiro' : 'contract');
-
-const isInside = (path: string, folder: string): boolean => `${resolve(path)}${sep}`.startsWith(`${resolve(folder)}${sep}`);
 
 /** Parses a size from 4 KB to MOST_OBJECT. KB and MB are powers of 1,024. */
 function parseObjectSize(text: string): number {

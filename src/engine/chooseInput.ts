@@ -60,22 +60,18 @@ export async function refuseSample(out: string, blocks: TableWith<'block_hash'>,
  * file may have the highest block. Rejects when the input is invalid.
  */
 export async function rangeOf(options: BuildOptions): Promise<BlockRange | undefined> {
-  const { blocks } = options;
+  const { blocks, inputs, out, cache, memoryLimit, threads, limits } = options;
   if (blocks === undefined || 'from' in blocks) return blocks;
-  return { from: Math.max(0, (await tipOf(options)) - blocks.last + 1), to: MAX_INTEGER };
-}
-
-/** Returns the height of the highest block that has records or that a source read without finding records. */
-function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOptions): Promise<number> {
   return withScratch(cache, async (scratch) => {
     const store = await Store.open({ memoryLimit, threads, scratch });
     try {
       const state = await State.attach(store, undefined, {}, undefined);
       const reading = { known: state, range: undefined, limits, scratch, store, keepsRows: false, progress: new ReadProgress() };
-      const { sources, blocks } = await loadInput(inputs, [out, cache], reading, async () => []);
-      const tip = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${blocks}`);
-      const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
-      return read.reduce((most, last) => Math.max(most, last), tip);
+      const loaded = await loadInput(inputs, [out, cache], reading, async () => []);
+      const highest = await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${loaded.blocks}`);
+      // A source may have read higher blocks, which have no records.
+      const tip = loaded.sources.flatMap((source) => source.blocks).reduce((most, [, last]) => Math.max(most, last), highest);
+      return { from: Math.max(0, tip - blocks.last + 1), to: MAX_INTEGER };
     } finally {
       store.close();
     }

@@ -8,7 +8,6 @@ import { syncFile, syncFileSystem, syncFolder } from '../disk/sync.ts';
 import { int } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import { writeChanges } from '../lists/changes.sql.ts';
-import type { EtchingChange } from '../lists/etchings.sql.ts';
 import { writeSearchFiles } from '../lists/searchFiles.sql.ts';
 import { writeDigests } from '../output/digests.ts';
 import { filesOfStatistics, manifestFile, manifestOf, ownFiles } from '../output/manifest.ts';
@@ -21,28 +20,24 @@ import { type PublishedRows, publishRows } from '../rows/publishRows.ts';
 import { siteAssets } from '../site/assets.ts';
 import { type BuildOptions, type OpenBuild, throwIfChanged } from './buildOptions.ts';
 import type { BuildResult } from './buildReport.ts';
-import { removeOutdated } from './removeOutdated.ts';
+import { outdatedFiles, removeOutdated } from './removeOutdated.ts';
 import { DiskSink } from './render/diskSink.ts';
 import type { FileSink } from './render/pageFiles.ts';
 import { listEtchings } from './state/knownEtchings.ts';
 import { type BlockChanges, updateBlocks, updateInputs, updateRunes } from './state/updateState.ts';
-import { type ArchiveSink, outdatedFiles, type WrittenArchive, writeArchive } from './writeArchive.ts';
+import { type ArchiveSink, type WrittenArchive, writeArchive } from './writeArchive.ts';
 import type { Rendered } from './writeChangedPages.ts';
 
-/** Differences between the state of the last build and the new state. */
-interface Updated {
-  readonly blocks: BlockChanges;
-  readonly etchings: EtchingChange;
-}
-
-/** Updates the tables of the state. They change only in memory until `commit`. */
-async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<Updated> {
+/** Updates the tables of the state. They change only in memory until `commit`. Returns the changes since the last build. */
+async function updateState({ options, state, store }: OpenBuild, loaded: Loaded, rendered: Rendered) {
   const before = state.whyFull === undefined ? await listEtchings(state, store) : undefined;
   const blocks = await updateBlocks(rendered.blocks, loaded, options.site.layout, options.limits, state, store);
   await updateInputs(loaded, state, store);
   const changed = await updateRunes(loaded, state, store);
   return { blocks, etchings: { before, now: await listEtchings(state, store), changed } };
 }
+
+type Updated = Awaited<ReturnType<typeof updateState>>;
 
 /** Ends a dry run. Updates a state in memory and makes all files, only to count them. */
 export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
@@ -114,11 +109,11 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
 }
 
 /** Signs a manifest. Logs a notice if the clock is behind the last signature. */
-function signed(manifest: Manifest, { network = '-' }: Loaded, { out, clock, keys }: BuildOptions, log: Log | undefined): Manifest {
+function signed(manifest: Manifest, { network = '-' }: Loaded, { out, clock, keys }: BuildOptions, log: Log): Manifest {
   const [now, last] = [clock(), lastNoteTime(out)];
   const time = noteTime(now, last);
   if (last !== undefined && noteTime(now, undefined) < last)
-    log?.notice(
+    log.notice(
       `the clock is behind the last signature (${last}): signing as of ${time}, because clients refuse older times. Check the clock`,
     );
   return withNote(manifest, { network, time }, keys);
@@ -169,7 +164,7 @@ async function archiveOf(
   // must write the first level again. So levelRanges makes this level short.
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
-  const form = { site, hasActivity, scratch, out: options.dryRun ? undefined : options.out, pages: old };
+  const form = { site, hasActivity, scratch, pages: old };
   const archived = { spooled, replaced, tip, lowest, objectSize, limits };
   return writeArchive(form, archived, { state, input, changes }, etchings, old, sink, store);
 }

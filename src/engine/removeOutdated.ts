@@ -9,11 +9,13 @@ import { columns } from '../duckdb/table.ts';
 import { codeOf, emptyIfMissing } from '../errors.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import {
+  ARCHIVE_FOLDER,
   BLOCKS_FOLDER,
   blockStem,
   DIGESTS_FOLDER,
   digestsPath,
   idName,
+  isArchivePath,
   isRowsFile,
   LIST_FOLDERS,
   PAGE_ENDING,
@@ -32,9 +34,15 @@ import { yieldNow } from '../yieldNow.ts';
 import { listsOf } from './render/pageFiles.ts';
 import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
+import type { WrittenArchive } from './writeArchive.ts';
 
 /** Lists the names in a folder; none when the folder does not exist. */
-const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(folder));
+const namesIn = (root: string, folder: string): string[] => emptyIfMissing(() => readdirSync(join(root, folder)));
+const pathsIn = (root: string, folder: string): string[] => namesIn(root, folder).map((name) => `${folder}/${name}`);
+
+/** Lists the archive files in an output folder that do not belong to `archive`; all archive files if it is undefined. */
+export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
+  pathsIn(out, ARCHIVE_FOLDER).filter((path) => isArchivePath(path) && archive?.paths.has(path) !== true);
 
 /** Removes files, and folders that become empty. If a folder is a symbolic link, removes the link and never follows it. */
 class Remover {
@@ -46,7 +54,7 @@ class Remover {
   constructor(private readonly root: string) {}
 
   /** Removes all files at or below `path` that are not in `expected`. Ignores a path that does not exist. */
-  removeUnexpected(path: string, expected: ReadonlySet<string> = NOTHING): void {
+  removeUnexpected(path: string, expected: ReadonlySet<string> = new Set()): void {
     if (!this.#isInside(dirname(path))) return;
     const stats = lstatSync(join(this.root, path), { throwIfNoEntry: false });
     if (stats?.isDirectory() === true) {
@@ -85,8 +93,6 @@ class Remover {
   }
 }
 
-const NOTHING: ReadonlySet<string> = new Set();
-
 /** Columns of a block from which the paths of its files are computed. */
 const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
 type BlockRow = Values<typeof BLOCK>;
@@ -118,7 +124,7 @@ interface Changed extends Pick<BlockChanges, 'old'> {
  * state. Returns the number of removed files.
  */
 export async function removeOutdated(removal: Removal, others: readonly string[], changed: Changed | undefined): Promise<number> {
-  const { root, site, state, store } = removal;
+  const { root, site } = removal;
   const remover = new Remover(root);
   if (site.layout === 'files') {
     for (const { name, records } of await (changed === undefined ? listedTransactions(removal) : oldTransactions(removal, changed))) {
@@ -127,27 +133,14 @@ export async function removeOutdated(removal: Removal, others: readonly string[]
       const expected = records === undefined ? [] : pagePaths(withoutEnding(path), records, site);
       remover.removeUnexpected(path, new Set(expected));
     }
-    await (changed === undefined
-      ? sweepBlocks(namesIn(join(root, BLOCKS_FOLDER)), 'true', removal, remover)
-      : sweepBlocks(
-          await oldBlocks(removal, changed),
-          `block_height IN (SELECT block_height FROM ${changed.old.blocks})`,
-          removal,
-          remover,
-        ));
-  } else if (changed === undefined) {
-    for (const folder of [TRANSACTIONS_FOLDER, BLOCKS_FOLDER])
-      for (const name of namesIn(join(root, folder))) {
-        await yieldNow();
-        remover.removeUnexpected(`${folder}/${name}`);
-      }
-    // Also removes the folder itself: hosts without code recognise layout `archive` by the absence of this folder.
-    rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
+    await sweepBlocks(removal, changed?.old.blocks, remover);
   }
-  for (const path of [...others, ...(changed === undefined ? await strangers(root, state, store) : [])]) {
+  for (const path of [...others, ...(changed === undefined ? await strangers(removal) : [])]) {
     await yieldNow();
     remover.removeUnexpected(path);
   }
+  // Also removes the folder itself: hosts without code recognise layout `archive` by the absence of this folder.
+  if (site.layout === 'archive' && changed === undefined) rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   return remover.count;
 }
 
@@ -172,7 +165,7 @@ async function oldTransactions({ site, store }: Removal, { old, transactions }: 
  * DuckDB, because the folder may have millions of files.
  */
 async function listedTransactions({ root, site, state, store }: Removal): Promise<Values<typeof LISTED>[]> {
-  const names = namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]);
+  const names = namesIn(root, TRANSACTIONS_FOLDER).map((name) => [name]);
   const present = await store.append('present', columns('name VARCHAR'), names);
   return store.rows(
     `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
@@ -182,14 +175,15 @@ async function listedTransactions({ root, site, state, store }: Removal): Promis
   );
 }
 
-/** Returns the files and folders of the last build's blocks that changed. */
-async function oldBlocks({ site, store }: Removal, { old }: Changed): Promise<string[]> {
-  const blocks = await store.rows(`FROM ${old.blocks} ORDER BY block_height`, BLOCK);
-  return blocks.flatMap((block) => namesOf(block, site).flatMap(entriesOf));
-}
-
-/** Removes those of some entries of the blocks folder that no list of a block has. `isTheirs` selects their blocks. */
-async function sweepBlocks(entries: readonly string[], isTheirs: string, { site, state, store }: Removal, remover: Remover): Promise<void> {
+/** Removes files and folders of the last build's changed blocks (`old`), or else of all blocks, that no list of a block has now. */
+async function sweepBlocks(
+  { root, site, state, store }: Removal,
+  old: Changed['old']['blocks'] | undefined,
+  remover: Remover,
+): Promise<void> {
+  const before = old && (await store.rows(`FROM ${old} ORDER BY block_height`, BLOCK));
+  const entries = before?.flatMap((block) => namesOf(block, site).flatMap(entriesOf)) ?? namesIn(root, BLOCKS_FOLDER);
+  const isTheirs = old === undefined ? 'true' : `block_height IN (SELECT block_height FROM ${old})`;
   const blocks = await store.rows(`FROM ${state.blocks} WHERE ${isTheirs}`, BLOCK);
   const named = new Map(blocks.flatMap((block) => namesOf(block, site).map((name) => [name, block])));
   for (const entry of entries) {
@@ -202,12 +196,15 @@ async function sweepBlocks(entries: readonly string[], isTheirs: string, { site,
   }
 }
 
-/** Lists the digests, statistics and rows that the state does not have. Omits rows with other names, which no build wrote. */
-async function strangers(root: string, state: StateTables, store: Store): Promise<string[]> {
+/**
+ * Lists the digests, statistics and rows that the state does not have, and the pages in layout `archive`. Omits rows with other names, which
+ * no build wrote.
+ */
+async function strangers({ root, site, state, store }: Removal): Promise<string[]> {
   const heights = await store.rows(`SELECT block_height FROM ${state.blocks}`, { block_height: int });
   const files = heights.flatMap((row) => [digestsPath(row.block_height), statsFilePath(row.block_height)]);
   const expected = new Set([...files, ...pathsOf(await publishedIndex(state, store))]);
-  return [DIGESTS_FOLDER, STATS_FOLDER, ROWS_FOLDER]
-    .flatMap((folder) => namesIn(join(root, folder)).map((name) => `${folder}/${name}`))
+  return [DIGESTS_FOLDER, STATS_FOLDER, ROWS_FOLDER, ...(site.layout === 'archive' ? [TRANSACTIONS_FOLDER, BLOCKS_FOLDER] : [])]
+    .flatMap((folder) => pathsIn(root, folder))
     .filter((path) => !expected.has(path) && (isRowsFile(path) || !path.startsWith(`${ROWS_FOLDER}/`)));
 }

@@ -5,12 +5,10 @@
  * Files are named by a hash of their content, so a build changes no file that a reader of the last build needs. A new manifest names the
  * new root. Outdated files are removed only after readers can see this manifest.
  */
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { bothOf } from '../atOnce.ts';
 import { sealFile } from '../contract/archiveFile.ts';
 import { int, type Store, text } from '../duckdb/store.ts';
-import { emptyIfMissing, InputError } from '../errors.ts';
+import { InputError } from '../errors.ts';
 import type { RootName } from '../format/archiveReader.ts';
 import type { ListTables } from '../format/listTables.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../format/root.ts';
@@ -22,7 +20,7 @@ import { type EtchingChange, lowestChange, writeEtchings } from '../lists/etchin
 import { isRuneId, writeNames } from '../lists/names.sql.ts';
 import { knowsSpent, writeOutputs } from '../lists/unspentOutputs.sql.ts';
 import type { ArchiveFacts } from '../output/manifest.ts';
-import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/filePaths.ts';
+import { archivePath } from '../pages/filePaths.ts';
 import { type Layout, maximumLimit, type Site } from '../pages/mirrorOptions.ts';
 import { writeIds } from './archive/idLists.ts';
 import {
@@ -191,9 +189,3 @@ function filesIn(part: unknown): (readonly [file: string, bytes: number])[] {
   if ('file' in part && 'bytes' in part) return [[String(part.file), Number(part.bytes)]];
   return Object.values(part).flatMap((value) => filesIn(value));
 }
-
-/** Lists the archive files in an output folder that do not belong to `archive`; all archive files if it is undefined. */
-export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
-  emptyIfMissing(() => readdirSync(join(out, ARCHIVE_FOLDER)))
-    .map((name) => `${ARCHIVE_FOLDER}/${name}`)
-    .filter((path) => isArchivePath(path) && archive?.paths.has(path) !== true);

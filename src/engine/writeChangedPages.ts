@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { int, joinedText, nullable, text } from '../duckdb/store.ts';
 import type { Loaded } from '../input/loadInput.ts';
 import { archivesPages, type BuildOptions, type OpenBuild, throwIfChanged } from './buildOptions.ts';
-import type { WrittenBlock } from './render/batchWriter.ts';
 import { renderBatches } from './render/renderBatches.ts';
 import type { BatchBlock } from './render/servedOrder.ts';
 import { WriterPool } from './render/writerPool.ts';
@@ -25,32 +24,21 @@ export function openWriters(options: BuildOptions, scratch: string): WriterPool 
 
 export interface Rendered {
   /** Blocks that are new or differ from the state. */
-  readonly blocks: readonly (NewBlock & WrittenBlock)[];
+  readonly blocks: readonly NewBlock[];
   /** Number of page files of `blocks` that already had the same bytes. */
   readonly kept: number;
 }
 
-/**
- * Returns SQL that computes, for each loaded block, a digest of the outputs that the block spends. The order of the outputs does not
- * matter. A build compares this digest with the state, too, because the digest of a block's records does not cover these outputs.
- */
-const spentDigests = (spent: Loaded['spent']): string =>
-  `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])})) || ' ' || count(*) AS spent_digest FROM ${spent} GROUP BY block_height`;
-
 /** Renders all loaded blocks, and writes the pages of the blocks that differ from the state. */
 export async function writePages({ options, store, state, pool, progress }: OpenBuild, loaded: Loaded): Promise<Rendered> {
+  // A digest of the outputs that a block spends, in any order, is compared too, because the digest of the records does not cover them.
+  const spentDigest = `bit_xor(md5_number(${joinedText(['"output"', 'address'])})) || ' ' || count(*) AS spent_digest`;
+  const spentDigests = `SELECT block_height, ${spentDigest} FROM ${loaded.spent} GROUP BY block_height`;
   const rows = await store.rows(
     `SELECT b.*, k.digest, coalesce(s.spent_digest, '') AS spent_digest, k.spent_digest AS known_spent
-     FROM ${loaded.blocks} b LEFT JOIN ${state.blocks} k USING (block_height) LEFT JOIN (${spentDigests(loaded.spent)}) s USING (block_height)
+     FROM ${loaded.blocks} b LEFT JOIN ${state.blocks} k USING (block_height) LEFT JOIN (${spentDigests}) s USING (block_height)
      ORDER BY b.block_height`,
-    {
-      block_height: int,
-      block_hash: text,
-      records: int,
-      digest: nullable(text),
-      spent_digest: text,
-      known_spent: nullable(text),
-    },
+    { block_height: int, block_hash: text, records: int, digest: nullable(text), spent_digest: text, known_spent: nullable(text) },
   );
   const known = new Map(rows.map((row) => [row.block_height, row]));
   const expected = rows.map((row) => ({ height: row.block_height, hash: row.block_hash, records: row.records }));

@@ -99,12 +99,11 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
     mkdirSync(root, { recursive: true });
     await lockFile(store, lockOf(root));
   });
-  const now = inspectOutput(root);
-  if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
-    await releaseOutput(root, store);
-    throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
-  }
   try {
+    const now = inspectOutput(root);
+    if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
+      throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
+    }
     // Without its sync, an unfinished build could look finished after a power cut.
     await explainFiles(async () => replaceDurably(join(root, MARKER), UNFINISHED));
   } catch (error) {
@@ -113,11 +112,7 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
   }
 }
 
-const lockOf = (root: string): DatabaseFile => ({
-  path: join(root, LOCK),
-  name: 'output_lock',
-  what: `the output folder ${root}`,
-});
+const lockOf = (root: string): DatabaseFile => ({ path: join(root, LOCK), name: 'output_lock', what: `the output folder ${root}` });
 
 /**
  * Marks the output as finished. The caller must sync all files first, because a power cut could lose unsynced files of a finished output.
@@ -133,7 +128,9 @@ export const releaseOutput = (root: string, store: Store): Promise<void> => expl
  */
 export function explainInterruption(out: string, log: Log): void {
   const stop = () => {
-    const [state, advice] = isUnfinished(out)
+    // A build writes the marker before any other file. So without a marker, no build has changed the output.
+    const isUnfinished = attempt(() => readRegularFile(join(out, MARKER)).toString() !== FINISHED) === true;
+    const [state, advice] = isUnfinished
       ? [`${out} is not finished`, 'Run the same command again: it completes the build and writes only what is missing.']
       : [`${out} is unchanged`, 'Run the same command again.'];
     log.error(`stopped; ${state}`, [advice], EXIT.interrupted);
@@ -141,6 +138,3 @@ export function explainInterruption(out: string, log: Log): void {
   };
   process.once('SIGINT', stop).once('SIGTERM', stop);
 }
-
-/** A build writes the marker before any other file. So without a marker, no build has changed the output. */
-const isUnfinished = (out: string): boolean => attempt(() => readRegularFile(join(out, MARKER)).toString() !== FINISHED) === true;
