@@ -25,7 +25,7 @@ import { DiskSink } from './render/diskSink.ts';
 import type { FileSink } from './render/pageFiles.ts';
 import { listEtchings } from './state/knownEtchings.ts';
 import { type BlockChanges, updateBlocks, updateInputs, updateRunes } from './state/updateState.ts';
-import { type ArchiveSink, type WrittenArchive, writeArchive } from './writeArchive.ts';
+import { type WrittenArchive, writeArchive } from './writeArchive.ts';
 import type { Rendered } from './writeChangedPages.ts';
 
 /** Updates the tables of the state. They change only in memory until `commit`. Returns the changes since the last build. */
@@ -43,8 +43,9 @@ type Updated = Awaited<ReturnType<typeof updateState>>;
 export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, state, store } = build;
   const updated = await updateState(build, loaded, rendered);
-  const archive = await archiveOf(build, loaded, rendered, updated, () => undefined);
-  await changesOf(build, loaded, { file: () => undefined });
+  const sink = { file: () => undefined };
+  const archive = await archiveOf(build, loaded, rendered, updated, sink);
+  await changesOf(build, loaded, sink);
   const manifest = await manifestOf(options.site, options.siteUrl, loaded, archive, updated.etchings.now, state, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks: updated.blocks.counts, wasFull: true };
 }
@@ -68,7 +69,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     const { outdated, why: whyNoRows } = await writeDataFiles(build, loaded, blocks, sink);
     const outdatedChanges = await changesOf(build, loaded, sink);
     const outdatedSearch = await writeSearchFiles(out, etchings, state.runeCounts, sink, store);
-    const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => archived.file(path, content));
+    const archive = await archiveOf(build, loaded, rendered, updated, archived);
     const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
     const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
     const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
@@ -152,7 +153,7 @@ async function archiveOf(
   input: Loaded,
   { blocks }: Rendered,
   { blocks: changes, etchings }: Updated,
-  sink: ArchiveSink,
+  sink: Pick<FileSink, 'file'>,
 ): Promise<WrittenArchive | undefined> {
   const { tip, first } = await store.row(
     `SELECT coalesce((SELECT block_height FROM ${state.tip}), -1) AS tip, coalesce(min(block_height), 0) AS first FROM ${state.blocks}`,

@@ -16,9 +16,7 @@ import { txIdOf } from '../pages/envelope.ts';
 import { firstRecords } from '../pages/windowFromArchive.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
-
-/** Hex digits of an id without its prefix. */
-const ID_LENGTH = 64;
+import { TX_ID_LENGTH } from './render/servedOrder.ts';
 
 /** Memory that DuckDB needs to sort a transaction's id, in bytes. */
 const ROW_BYTES = 512;
@@ -66,7 +64,7 @@ export async function findKnown(
   }
   const found: KnownTransaction[] = [];
   for await (const [entry, record] of firstRecords(entries, await old.parts())) {
-    const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
+    const txId = txIdOf(record)?.slice(-TX_ID_LENGTH) ?? '';
     const height = heights.get(txId);
     if (height !== undefined) found.push({ txId, height, other: entry.height });
     await yieldNow();

@@ -36,12 +36,11 @@ import { levelWriters, type OpenLevel } from './archive/makeLevels.ts';
 import { type ArchivedBlocks, writeSegments } from './archive/segmentWriter.ts';
 import type { StoredArchive } from './archive/storedArchive.ts';
 import { gzipMember } from './render/compress.ts';
+import type { FileSink } from './render/pageFiles.ts';
 
 export interface WrittenArchive extends ArchiveFacts {
   readonly paths: ReadonlySet<string>;
 }
-
-export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
 /** Throws an InputError when a block, a transaction or a rune id exceeds the limits of an archive. */
 export async function checkFits(
@@ -85,12 +84,12 @@ export async function writeArchive(
   sources: ArchiveSources,
   etchings: EtchingChange,
   old: StoredArchive | undefined,
-  sink: ArchiveSink,
+  sink: Pick<FileSink, 'file'>,
   store: Store,
 ): Promise<WrittenArchive | undefined> {
   const put = (parts: readonly Uint8Array[]): string => {
     const { name, file } = sealFile(parts);
-    sink(archivePath(name), file);
+    sink.file(archivePath(name), file);
     return name;
   };
   const { site } = form;

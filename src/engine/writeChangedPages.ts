@@ -15,11 +15,12 @@ import type { NewBlock } from './state/updateState.ts';
 export function openWriters(options: BuildOptions, scratch: string): WriterPool {
   const { out, site, threads, dryRun, limits } = options;
   const target = (i: number) => ({
+    site,
     root: dryRun ? undefined : out,
     spool: archivesPages(options) ? join(scratch, `blocks-${i}`) : undefined,
   });
   const others = Array.from({ length: dryRun ? 0 : Math.min(4, threads) - 1 }, (_, i) => target(i + 1));
-  return new WriterPool(site, [target(0), ...others], limits);
+  return new WriterPool([target(0), ...others], limits);
 }
 
 export interface Rendered {

@@ -113,14 +113,11 @@ export class DocumentWriter {
       if (this.#packed.length > MOST_PACKED) member.gzip ??= gzipMember(member.bytes);
       if (member.gzip === undefined) return;
       this.#packed.shift();
-      this.#addMember(member.from, member.gzip);
+      const { from, gzip } = member;
+      if (this.#members.length > 0 && this.#bytes + gzip.length > this.objectSize) this.#endFile();
+      this.#members.push({ from, gzip });
+      this.#bytes += gzip.length;
     }
-  }
-
-  #addMember(from: string, gzip: Uint8Array): void {
-    if (this.#members.length > 0 && this.#bytes + gzip.length > this.objectSize) this.#endFile();
-    this.#members.push({ from, gzip });
-    this.#bytes += gzip.length;
   }
 
   #endFile(): void {

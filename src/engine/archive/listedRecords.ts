@@ -7,7 +7,7 @@
  */
 import { isWithin } from '../../duckdb/blockRanges.ts';
 import { flag, int, type Store } from '../../duckdb/store.ts';
-import { type Columns, type ColumnTypes, columns, type Table, type TableWith } from '../../duckdb/table.ts';
+import { type ColumnTypes, columns, type Table, type TableWith } from '../../duckdb/table.ts';
 import { ArchiveError } from '../../format/archiveError.ts';
 import { hasAny, type LevelRange, lastRanked, levelRanges } from '../../format/levels.ts';
 import type { ListTables } from '../../format/listTables.ts';
@@ -25,12 +25,11 @@ export interface ArchiveSources {
   readonly changes: Pick<BlockChanges, 'written' | 'transactions'>;
 }
 
-/** Pages of blocks. `page_position` is the size of all pages of the archive before a page. */
-const PAGES = columns('block_height BIGINT, page BIGINT, page_position BIGINT, page_bytes BIGINT');
-
-export type PlacedPages = Table<typeof PAGES>;
-
 const PAGES_OF_BLOCKS = columns('block_height BIGINT, page BIGINT, page_bytes BIGINT');
+
+/** Pages of blocks. `page_position` is the size of all pages of the archive before a page. */
+const PAGES = { ...PAGES_OF_BLOCKS, page_position: 'BIGINT' } as const;
+export type PlacedPages = Table<typeof PAGES>;
 
 export interface LevelPlan extends LevelRange {
   /** True when the last build has this level, and the level did not change. */
@@ -87,19 +86,15 @@ export interface BlockInput extends Pick<Loaded, 'kept' | 'spent'> {
   readonly records: number;
 }
 
+const LEVEL_BLOCKS = columns('block_height BIGINT, records BIGINT');
+export type LevelBlocks = Table<typeof LEVEL_BLOCKS>;
+
 /** Returns the blocks of all levels that are not kept. */
-export const blocksOfLevels = (plans: readonly LevelPlan[], { blocks }: StateTables, store: Store): Promise<LevelBlocks> =>
-  store.table(
-    'level_blocks',
-    columns('block_height BIGINT, records BIGINT'),
-    `SELECT block_height, records FROM ${blocks} WHERE ${
-      plans
-        .filter(({ isKept }) => !isKept)
-        .map(isWithin)
-        .join(' OR ') || 'false'
-    }`,
-  );
-export type LevelBlocks = Table<Columns<'block_height BIGINT, records BIGINT'>>;
+export function blocksOfLevels(plans: readonly LevelPlan[], { blocks }: StateTables, store: Store): Promise<LevelBlocks> {
+  const ranges = plans.filter(({ isKept }) => !isKept).map(isWithin);
+  const rows = `SELECT block_height, records FROM ${blocks} WHERE ${ranges.join(' OR ') || 'false'}`;
+  return store.table('level_blocks', LEVEL_BLOCKS, rows);
+}
 
 /** Reads blocks of the state: from the input that the build has read, or else from unchanged files. */
 export async function readBlocks(

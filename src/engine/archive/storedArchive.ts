@@ -31,6 +31,7 @@ function ofThisFormat<Result>(read: () => Result): Result {
 }
 
 interface OpenedSegment {
+  readonly segment: Segment;
   readonly pages: Buffer;
   readonly blocks: Map<number, PlacedBlock>;
 }
@@ -49,7 +50,7 @@ const KEPT_BYTES = 4 * 1024 * 1024;
 
 export class StoredArchive {
   readonly root: Root;
-  #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
+  #last: OpenedSegment | undefined;
   #parts: Promise<Archive> | undefined;
 
   /**
@@ -101,16 +102,13 @@ export class StoredArchive {
 
   /** Returns the pages and directory of a segment. Caches the last segment, because callers read blocks one by one. */
   segment(segment: Segment): OpenedSegment {
-    if (this.#last?.segment !== segment) this.#last = { segment, opened: this.#open(segment) };
-    return this.#last.opened;
-  }
-
-  #open(segment: Segment): OpenedSegment {
+    if (this.#last?.segment === segment) return this.#last;
     const content = this.read(segment.file);
     return this.#orChanged(segment.file, () => {
       const end = segment.bytes - segment.directory;
-      const text = inflate(content.subarray(end));
-      return { pages: content.subarray(0, end), blocks: parseDirectory(text, segment) };
+      const blocks = parseDirectory(inflate(content.subarray(end)), segment);
+      this.#last = { segment, pages: content.subarray(0, end), blocks };
+      return this.#last;
     });
   }
 

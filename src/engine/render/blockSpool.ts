@@ -72,14 +72,11 @@ export class BlockSpool {
     const entry = Buffer.from(renderEntry({ height, hash, records, pages, operations }));
     const bytes = pages.reduce((sum, length) => sum + length, 0);
     const place = { file: this.file, offset: this.#offset, bytes, pages, entry: entry.length };
-    for (const member of members) this.#append(member);
-    this.#append(entry);
+    for (const content of [...members, entry]) {
+      writeFileSync(this.#handle, content);
+      this.#offset += content.length;
+    }
     return place;
-  }
-
-  #append(content: Uint8Array): void {
-    writeFileSync(this.#handle, content);
-    this.#offset += content.length;
   }
 
   close(): void {

@@ -66,7 +66,13 @@ export class DiskSink implements FileSink {
     if (this.#folders.size > 4096) this.#folders.clear();
     this.#makeFolder(folderOf(path));
     const target = `${this.root}/${path}`;
-    if (isPage && isNew(() => make(target))) return true;
+    if (isPage)
+      try {
+        make(target);
+        return true;
+      } catch (error) {
+        if (codeOf(error) !== 'EEXIST') throw error;
+      }
     if (isIn(target)) return false;
     replaceFile(target, make);
     return true;
@@ -102,14 +108,3 @@ const linkedTo = (from: string): Content => ({
 });
 
 const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('/'), 0));
-
-/** Creates a file with `make`. Returns false if its path exists. */
-function isNew(make: () => void): boolean {
-  try {
-    make();
-    return true;
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
-    return false;
-  }
-}

@@ -35,7 +35,7 @@ export class PageBuffer {
 }
 
 /** Totals of files. A hard link counts as a file, because clients see two files. */
-interface FileTotals {
+export interface FileTotals {
   files: number;
   bytes: number;
 }
@@ -46,26 +46,26 @@ export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: Fil
   let first = block.first;
   const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
   for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
-    const start = first;
     const records = batch.txRecords[i] ?? 0;
     const txId = ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH);
     const stem = stemOf({ kind: 'transaction', txId }, site);
-    emitList(stem, { total: records, slice: (from, to) => sliceRecords(batch, start + from, start + to) }, site, sink, totals);
+    emitList(stem, { total: records, records: batch, first }, site, sink, totals);
     first += records;
   }
   const [byHeight, byHash] = [String(block.height), idName(block.hash, site.dialect)];
   for (const [operation, total] of listsOf(block, site)) {
-    const [first, records] = operation === undefined ? [block.first, batch] : [0, gather(batch, block, OPERATIONS.indexOf(operation))];
-    const slice: List['slice'] = (from, to) => sliceRecords(records, first + from, first + to);
-    emitList(blockStem(byHeight, operation), { total, slice }, site, sink, totals, blockStem(byHash, operation));
+    const records = operation === undefined ? batch : gather(batch, block, OPERATIONS.indexOf(operation));
+    const list = { total, records, first: operation === undefined ? block.first : 0 };
+    emitList(blockStem(byHeight, operation), list, site, sink, totals, blockStem(byHash, operation));
   }
   return totals;
 }
 
+/** A list: `total` records, from the record `first` on. */
 interface List {
+  readonly records: RecordSlices;
+  readonly first: number;
   readonly total: number;
-  /** Returns records `from` to `to - 1` of the list, joined by commas. */
-  readonly slice: (from: number, to: number) => Uint8Array;
 }
 
 /** Returns the number of records in each list of a block: first of all records, then of each operation that occurs. */
@@ -83,7 +83,7 @@ export function listsOf(
  */
 function emitList(
   stem: string,
-  { total, slice }: List,
+  { records, first, total }: List,
   site: Site,
   sink: FileSink | undefined,
   totals: FileTotals,
@@ -91,13 +91,13 @@ function emitList(
 ): void {
   for (const page of pagesOf(total, site)) {
     const path = pagePath(stem, page, site);
-    const records = slice(page.offset, Math.min(page.offset + page.limit, total));
+    const bytes = sliceRecords(records, first + page.offset, first + Math.min(page.offset + page.limit, total));
     const head = envelopeHead(page, total);
-    sink?.page(path, head, records);
+    sink?.page(path, head, bytes);
     if (secondStem !== undefined) sink?.link(pagePath(secondStem, page, site), path);
     const copies = secondStem === undefined ? 1 : 2;
     totals.files += copies;
-    totals.bytes += copies * (head.length + records.length + ENVELOPE_TAIL.length);
+    totals.bytes += copies * (head.length + bytes.length + ENVELOPE_TAIL.length);
   }
 }
 

@@ -7,22 +7,14 @@ import { Worker } from 'node:worker_threads';
 import { writeFailure } from '../../disk/fileErrors.ts';
 import { type BuildError, codeOf, messageOf } from '../../errors.ts';
 import { exceeds, type WorkLimits } from '../../limits.ts';
-import type { Site } from '../../pages/mirrorOptions.ts';
 import { program } from '../../program.ts';
 import { BatchWriter, type WriterReply, type WriterTarget, type WrittenBlock } from './batchWriter.ts';
 import type { Batch, SpareBuffers } from './servedOrder.ts';
-import type { WriterData } from './writerThread.ts';
 
 interface Writer {
   readonly worker: Worker;
   /** Settles when the current batch is written. Undefined while the thread is idle. */
   busy: Promise<void> | undefined;
-}
-
-export interface Written {
-  readonly blocks: Map<number, WrittenBlock>;
-  /** Number of files that already had the same bytes. */
-  readonly kept: number;
 }
 
 /** Memory of a thread for new objects, in MB. Nearly all bytes of batches and pages are outside of it. */
@@ -43,7 +35,6 @@ export class WriterPool {
 
   /** Starts threads on demand, at most one per target. With one target, writes everything in the main thread. */
   constructor(
-    private readonly site: Site,
     private readonly targets: readonly [WriterTarget, ...WriterTarget[]],
     private readonly limits: Pick<WorkLimits, 'batchRecords'>,
   ) {}
@@ -55,7 +46,10 @@ export class WriterPool {
   async submit(batch: Batch): Promise<void> {
     for (const { records } of batch.blocks) this.#submitted += records;
     if (this.targets.length === 1 || !exceeds(this.limits, 'batchRecords', this.#submitted)) {
-      this.#writeHere(batch);
+      const [target] = this.targets;
+      // The first thread gets the same target. Two writers cannot share a spool (blockSpool.ts), so the main thread has a spool of its own.
+      this.#own ??= new BatchWriter({ ...target, spool: target.spool && `${target.spool}-first` });
+      this.#take(batch, this.#own.write(batch));
       return;
     }
     const writer = await this.#idleWriter();
@@ -63,13 +57,6 @@ export class WriterPool {
     // The next submit() or finish() throws this error. Without a handler until then, Node would end the process because of an unhandled
     // rejection.
     writer.busy.catch(() => undefined);
-  }
-
-  #writeHere(batch: Batch): void {
-    const [target] = this.targets;
-    // The first thread gets the same target. Two writers cannot share a spool (blockSpool.ts), so the main thread has a spool of its own.
-    this.#own ??= new BatchWriter(this.site, { ...target, spool: target.spool && `${target.spool}-first` });
-    this.#take(batch, this.#own.write(batch));
   }
 
   /** Returns an idle thread. If all are busy, starts another thread, or waits if every target has a thread. */
@@ -84,9 +71,8 @@ export class WriterPool {
   }
 
   #start(target: WriterTarget): Writer {
-    const data: WriterData = { site: this.site, target };
     const { script, argv } = program.threads.writer;
-    const worker = new Worker(script, { argv: [...argv], workerData: data, resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
+    const worker = new Worker(script, { argv: [...argv], workerData: target, resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
     worker.on('error', (error) => {
       this.#failure ??= writeFailure({ message: `a writer thread ended: ${messageOf(error)}`, code: codeOf(error) });
     });
@@ -118,8 +104,11 @@ export class WriterPool {
     for (const { records } of batch.blocks) this.records += records;
   }
 
-  /** Waits until all batches are written, and ends the threads, to free their memory. Rejects with a BuildError if one failed. */
-  async finish(): Promise<Written> {
+  /**
+   * Waits until all batches are written, and ends the threads, to free their memory. Returns the written blocks by height, and the number of
+   * files that already had the same bytes. Rejects with a BuildError if a batch failed.
+   */
+  async finish(): Promise<{ readonly blocks: ReadonlyMap<number, WrittenBlock>; readonly kept: number }> {
     await Promise.all(this.#writers.map((w) => w.busy));
     await this.close();
     return { blocks: this.#blocks, kept: this.#kept };

@@ -113,9 +113,15 @@ export class State extends StateTables {
       await createTables(store);
       return new State(store, cache, settings, 'a dry run has no cache', false);
     }
+    if (resolve(cache).includes('?')) {
+      throw new BuildError(`the cache folder ${resolve(cache)} has a question mark in its path, which DuckDB does not support`, [
+        'Use another folder with --cache.',
+      ]);
+    }
     const isBlank = !existsSync(join(cache, FILE));
     try {
-      await attachFile(store, cache);
+      await attachDatabase(store, { path: join(cache, FILE), name: 'state', what: `the cache folder ${cache}` });
+      await store.run(`CREATE TABLE IF NOT EXISTS ${TABLES.basis} (${definitionOf(TABLES.basis.columns)})`);
       const mismatch = await whyNot(store, JSON.stringify(settings), manifest);
       const reason = whyFull ?? mismatch;
       if (reason !== undefined) await createTables(store);
@@ -167,17 +173,6 @@ async function whyNot(store: Store, settings: string, manifest: string | undefin
   if (basis.settings !== settings)
     return 'the layout, the dialect, the page sizes, the lists, the published rows or the range of blocks changed';
   return undefined;
-}
-
-async function attachFile(store: Store, cache: string): Promise<void> {
-  const path = join(cache, FILE);
-  if (resolve(path).includes('?')) {
-    throw new BuildError(`the cache folder ${resolve(cache)} has a question mark in its path, which DuckDB does not support`, [
-      'Use another folder with --cache.',
-    ]);
-  }
-  await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}` });
-  await store.run(`CREATE TABLE IF NOT EXISTS ${TABLES.basis} (${definitionOf(TABLES.basis.columns)})`);
 }
 
 /** Returns the message of an error that a damaged state caused; undefined for any other error. */

@@ -96,14 +96,6 @@ async function updateRuneCounts(changes: string, { runeCounts }: StateTables, st
   );
 }
 
-/** Returns SQL that selects the last block: the state's highest block, or a higher block that was read without records. */
-function tipOf({ tip }: Pick<Loaded, 'tip'>, state: StateTables): string {
-  // If the state has this height, it has the same hash: input that contradicts its records has no `tip` (input/loadInput.ts).
-  const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}`;
-  return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash FROM ${state.blocks} ${read})
-    ORDER BY block_height DESC LIMIT 1`;
-}
-
 /** Updates the state's tables `files`, `held`, `leftOut`, `readBlocks` and `tip`. Call it after `updateBlocks`. */
 export async function updateInputs(loaded: Loaded, state: StateTables, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
@@ -120,12 +112,15 @@ export async function updateInputs(loaded: Loaded, state: StateTables, store: St
 }
 
 /** Updates the state's tables `readBlocks` and `tip`. Call it after `updateBlocks`. */
-export async function updateRead(loaded: Pick<Loaded, 'sources' | 'tip'>, state: StateTables, store: Store): Promise<void> {
-  const read = loaded.sources.flatMap(({ blocks }) => blocks.map(([first, last]) => `(${first}, ${last})`));
+export async function updateRead({ sources, tip }: Pick<Loaded, 'sources' | 'tip'>, state: StateTables, store: Store): Promise<void> {
+  const read = sources.flatMap(({ blocks }) => blocks.map(([first, last]) => `(${first}, ${last})`));
+  // If the state has this height, it has the same hash: input that contradicts its records has no `tip` (input/loadInput.ts).
+  const higher = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}`;
   await store.run(
-    `DELETE FROM ${state.readBlocks}; ${read.length === 0 ? '' : `INSERT INTO ${state.readBlocks} VALUES ${read.join(', ')}`}`,
+    `DELETE FROM ${state.readBlocks}; ${read.length === 0 ? '' : `INSERT INTO ${state.readBlocks} VALUES ${read.join(', ')}`};
+     DELETE FROM ${state.tip}; INSERT INTO ${state.tip} FROM (SELECT block_height, block_hash FROM ${state.blocks} ${higher})
+     ORDER BY block_height DESC LIMIT 1`,
   );
-  await store.run(`DELETE FROM ${state.tip}; INSERT INTO ${state.tip} ${tipOf(loaded, state)}`);
 }
 
 /** Runes that a build added or removed. A rune whose row in the runes table changed is both removed and added. */
