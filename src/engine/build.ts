@@ -29,7 +29,7 @@ import { siteAssets } from '../site/assets.ts';
 import { StoredArchive } from './archive/storedArchive.ts';
 import { archivesPages, type BuildOptions, type FixedOptions, type OpenBuild, throwIfChanged } from './buildOptions.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './buildReport.ts';
-import { rangeOf, refuseDialect, refuseSample, withInput } from './chooseInput.ts';
+import { rangeOf, refuseOther, withInput } from './chooseInput.ts';
 import { finishBuild, finishDryRun } from './finishBuild.ts';
 import { findKnown } from './knownTransactions.ts';
 import { listEtchings } from './state/knownEtchings.ts';
@@ -141,8 +141,7 @@ async function load({ options, output, store, state, old, progress, scratch, log
   progress.end();
   if (archivesPages(options)) await checkFits(loaded, site.layout, lists, store);
   reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
-  if (output.hasData) await refuseSample(out, loaded.blocks, store);
-  if (output.hasData && !options.changesDialect) refuseDialect(out, output.dialect, site.dialect);
+  await refuseOther(options, output, loaded.blocks, store);
   return loaded;
 }
 

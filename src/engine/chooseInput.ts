@@ -1,4 +1,4 @@
-/** Chooses the input and the heights of a build. Refuses to build the sample into a mirror of other data. */
+/** Chooses the input and the heights of a build. Refuses to build other data or another dialect into a mirror. */
 import { existsSync } from 'node:fs';
 import type { Log } from '../cli/log.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
@@ -11,7 +11,8 @@ import { hasDataFiles, noData } from '../input/discover.ts';
 import { ReadProgress } from '../input/inputProgress.ts';
 import { loadInput } from '../input/loadInput.ts';
 import { IS_INVENTED } from '../input/sampleCommand.ts';
-import { DIALECTS, type Dialect, dialectName } from '../pages/mirrorOptions.ts';
+import type { OutputState } from '../output/outputFolder.ts';
+import { DIALECTS, dialectName } from '../pages/mirrorOptions.ts';
 import type { BuildOptions } from './buildOptions.ts';
 import { State } from './state/state.ts';
 
@@ -36,23 +37,28 @@ export function withInput<Options extends BuildOptions>(options: Options, log: L
   return { ...options, inputs: [SAMPLE], lists: true };
 }
 
-/** Throws an InputError if the output has the other dialect of the API, whose clients expect another form of hashes. */
-export function refuseDialect(out: string, before: unknown, now: Dialect): void {
-  const named = DIALECTS.find((one) => one === before);
-  if (named === undefined || named === now) return;
-  throw new InputError(`the output ${out} is a mirror in dialect ${dialectName(named)}, not ${dialectName(now)}; nothing was changed`, [
-    `Build with --dialect ${dialectName(named)}, or with --change-dialect if all clients of this mirror expect the other one. An upload needs a new folder then.`,
+/**
+ * Throws an InputError if a mirror of other data would get blocks of the sample, or if clients of the mirror expect the other dialect, which
+ * has another form of hashes.
+ */
+export async function refuseOther(
+  { out, site, changesDialect }: BuildOptions,
+  { hasData, dialect }: OutputState,
+  blocks: TableWith<'block_hash'>,
+  store: Store,
+): Promise<void> {
+  if (!hasData) return;
+  if ((await store.number(`SELECT count(*) AS number FROM ${blocks} WHERE ${IS_INVENTED}`)) > 0)
+    throw new InputError(
+      `the input has invented blocks of the sample, and the output ${out} is a mirror of other data; nothing was changed`,
+      ['Give your data with --input, or build the sample into another folder with --out.'],
+    );
+  const before = DIALECTS.find((one) => one === dialect);
+  if (changesDialect || before === undefined || before === site.dialect) return;
+  const [is, isNot] = [dialectName(before), dialectName(site.dialect)];
+  throw new InputError(`the output ${out} is a mirror in dialect ${is}, not ${isNot}; nothing was changed`, [
+    `Build with --dialect ${is}, or with --change-dialect if all clients of this mirror expect the other one. An upload needs a new folder then.`,
   ]);
-}
-
-/** Throws an InputError when the loaded blocks are from the sample. Call it only when the output has other data. */
-export async function refuseSample(out: string, blocks: TableWith<'block_hash'>, store: Store): Promise<void> {
-  const invented = await store.number(`SELECT count(*) AS number FROM ${blocks} WHERE ${IS_INVENTED}`);
-  if (invented === 0) return;
-  throw new InputError(
-    `the input has invented blocks of the sample, and the output ${out} is a mirror of other data; nothing was changed`,
-    ['Give your data with --input, or build the sample into another folder with --out.'],
-  );
 }
 
 /**

@@ -86,10 +86,9 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
 
     const isFull = state.whyFull !== undefined;
     const changed = isFull ? undefined : { old: blocks.old, transactions: loaded.transactions };
-    const removed =
-      output.kind === 'ours'
-        ? await removeOutdated({ root: out, site, state, store }, isFull ? others : [...outdated, ...others], changed)
-        : 0;
+    const removed = output.isOurs
+      ? await removeOutdated({ root: out, site, state, store }, isFull ? others : [...outdated, ...others], changed)
+      : 0;
     if (removed > 0) await syncPages(options, undefined);
 
     await state.commit(digestOf(manifestFile(manifest)[1]));

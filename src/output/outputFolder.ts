@@ -20,7 +20,8 @@ const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. Th
 export const LOCK = `${MARKER}.lock`;
 
 export interface OutputState {
-  readonly kind: 'absent' | 'empty' | 'ours';
+  /** True if this program made the folder. False if it is absent or empty. */
+  readonly isOurs: boolean;
   /** SHA-256 of the manifest. Undefined without a manifest and after an unfinished build. */
   readonly manifest: string | undefined;
   /** True if the folder has the manifest of a mirror with data other than the sample. */
@@ -28,16 +29,18 @@ export interface OutputState {
   readonly dialect?: unknown;
 }
 
+const UNUSED: OutputState = { isOurs: false, manifest: undefined, hasData: false };
+
 /** The folders of a build whose names do not depend on the build's data. */
 export const FOLDERS: readonly string[] = ['docs', 'runes', 'runes/v1', ...LIST_FOLDERS, ARCHIVE_FOLDER, ROWS_FOLDER];
 
 /** Inspects the output folder without changing it. Throws an InputError if this program did not make it. */
 export function inspectOutput(root: string): OutputState {
-  if (!existsSync(root)) return { kind: 'absent', manifest: undefined, hasData: false };
+  if (!existsSync(root)) return UNUSED;
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
   // A build that was killed before it wrote its marker leaves only its lock and a temporary marker: treated as empty.
   const entries = namesIn(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
-  if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
+  if (entries.length === 0) return UNUSED;
   for (const folder of FOLDERS)
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true)
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
@@ -50,13 +53,8 @@ export function inspectOutput(root: string): OutputState {
     throw new InputError(`the output folder ${root} contains files that this program did not make; nothing was changed`, [
       'Choose another folder with --out, or empty this one yourself.',
     ]);
-  const isFinished = marker?.toString() === FINISHED && manifest !== undefined;
-  return {
-    kind: 'ours',
-    manifest: isFinished ? digestOf(manifest) : undefined,
-    hasData: facts?.isSample === false,
-    dialect: facts?.dialect,
-  };
+  const finished = manifest !== undefined && marker?.toString() === FINISHED ? digestOf(manifest) : undefined;
+  return { isOurs: true, manifest: finished, hasData: facts?.isSample === false, dialect: facts?.dialect };
 }
 
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
@@ -101,7 +99,7 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
   });
   try {
     const now = inspectOutput(root);
-    if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
+    if (now.isOurs !== seen.isOurs || now.manifest !== seen.manifest) {
       throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
     }
     // Without its sync, an unfinished build could look finished after a power cut.

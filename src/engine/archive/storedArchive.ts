@@ -21,15 +21,6 @@ import { archivePath, MANIFEST_PATH } from '../../pages/filePaths.ts';
 import { siteOf } from '../../pages/mirrorOptions.ts';
 import { inflate, inflateBytes } from '../render/compress.ts';
 
-/** Runs `read`. Throws an ArchiveError for files of another format version. */
-function ofThisFormat<Result>(read: () => Result): Result {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof FormatError ? new ArchiveError(error.message) : error;
-  }
-}
-
 interface OpenedSegment {
   readonly segment: Segment;
   readonly pages: Buffer;
@@ -68,13 +59,12 @@ export class StoredArchive {
    */
   static find(out: string): StoredArchive | undefined {
     const path = join(out, MANIFEST_PATH);
-    let text = '';
+    let listRoot: RootName | undefined;
     try {
-      text = readRegularFile(path).toString();
+      listRoot = siteOf(JSON.parse(readRegularFile(path).toString())).listRoot;
     } catch (error) {
-      throw new ArchiveError(`${path} cannot be read: ${messageOf(error)}`);
+      throw new ArchiveError(error instanceof FormatError ? error.message : `${path} cannot be read: ${messageOf(error)}`);
     }
-    const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(text)));
     return listRoot && new StoredArchive(out, listRoot);
   }
 
@@ -88,7 +78,7 @@ export class StoredArchive {
       throw new ArchiveError(
         `${join(out, archivePath(name.root))} has ${content.length} bytes of content, but ${MANIFEST_PATH} says ${name.bytes}`,
       );
-    this.root = ofThisFormat(() => this.#orChanged(name.root, () => parseRoot(inflate(content))));
+    this.root = this.#orChanged(name.root, () => parseRoot(inflate(content)));
   }
 
   /** Reads a file's content. Throws an ArchiveError if the content does not match the hash in the file's name. */
@@ -155,11 +145,12 @@ export class StoredArchive {
     return join(this.out, archivePath(file));
   }
 
-  /** Runs `read`. Throws an ArchiveError if the file is missing, damaged, or not a regular file. */
+  /** Runs `read`. Throws an ArchiveError if the file is missing, damaged, of another format version, or not a regular file. */
   #orChanged<Result>(file: string, read: () => Result): Result {
     try {
       return read();
     } catch (error) {
+      if (error instanceof FormatError) throw new ArchiveError(error.message);
       const code = codeOf(error);
       const isDamage =
         error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');

@@ -64,9 +64,13 @@ export async function statsDocuments(dialect: Dialect, siteUrl: string | undefin
   }
   const ends = { first: first < 0 ? null : first, last: last < 0 ? null : last };
   const stats: Stats = { ...ends, blocks, transactions, records, operations, ...(await readChart(state, store)), runes, recent };
+  const lastFirst = [...latest].reverse().map(({ height, hash, timestamp, records, transactions, ...operations }) => {
+    return { height, hash, timestamp, records, transactions, operations };
+  });
+  const blocksDocument: LatestBlocks = { tip: lastFirst[0]?.height ?? null, blocks: lastFirst };
   const documents = [
     [STATS_PATH, stats],
-    [LATEST_PATH, latestOf(latest)],
+    [LATEST_PATH, blocksDocument],
     [FEED_PATH, feedOf(latest, siteUrl)],
   ] as const;
   return documents.map(([path, document]) => [path, Buffer.from(`${JSON.stringify(document)}\n`)]);
@@ -97,14 +101,6 @@ export async function readChart({ blocks }: Charted, store: Store): Promise<Pick
   return { bucket, activity };
 }
 
-/** Returns the content of `blocks.json`. The heights of `blocks` must ascend. */
-const latestOf = (latest: readonly BlockStats[]): LatestBlocks => ({
-  tip: latest.at(-1)?.height ?? null,
-  blocks: [...latest].reverse().map(({ height, hash, timestamp, records, transactions, ...operations }) => {
-    return { height, hash, timestamp, records, transactions, operations };
-  }),
-});
-
 /** Number of blocks in the feed. These are about five hours of blocks, so readers that poll every hour miss none. */
 const FEED_ITEMS = 30;
 
@@ -127,13 +123,13 @@ function feedOf(blocks: readonly BlockStats[], siteUrl: string | undefined): Fee
 }
 
 function itemOf(block: BlockStats, root: string): Feed['items'][number] {
-  const published = utcOf(block.timestamp);
+  const isDate = block.timestamp < END_OF_DATES;
   return {
     id: block.hash.slice(-64),
     url: `${root}?block=${block.height}`,
     title: `Block ${block.height}: ${count(block.records, 'record')} in ${count(block.transactions, 'transaction')}`,
     content_text: `${wordsOf(block)}. Block hash ${block.hash}.`,
-    ...(published === undefined ? {} : { date_published: published }),
+    ...(isDate ? { date_published: new Date(block.timestamp * 1000).toISOString().replace('.000Z', 'Z') } : {}),
   };
 }
 
@@ -149,7 +145,3 @@ const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' :
 
 /** First second of the year 10000, in seconds since 1970. RFC 3339 has no dates from this year on. */
 const END_OF_DATES = Date.UTC(10_000, 0) / 1000;
-
-/** Formats seconds since 1970 as `2024-04-20T00:09:27Z`. Undefined from the year 10000 on. */
-const utcOf = (timestamp: number): string | undefined =>
-  timestamp < END_OF_DATES ? new Date(timestamp * 1000).toISOString().replace('.000Z', 'Z') : undefined;
