@@ -8,10 +8,7 @@ import type { BatchBlock } from './render/servedOrder.ts';
 import { WriterPool } from './render/writerPool.ts';
 import type { NewBlock } from './state/updateState.ts';
 
-/**
- * Opens the pool that writes pages, with at most four writers. More would hardly help, because the kernel locks a folder while a thread
- * changes it.
- */
+/** Opens at most four writers of pages. More would hardly help, because the kernel locks a folder while a thread changes it. */
 export function openWriters(options: BuildOptions, scratch: string): WriterPool {
   const { out, site, threads, dryRun, limits } = options;
   const target = (i: number) => ({
@@ -47,17 +44,15 @@ export async function writePages({ options, store, state, pool, progress }: Open
   const all = expected.reduce((sum, { records }) => sum + records, 0);
   let unchanged = 0;
   progress.watch('write', () => ({ done: unchanged + pool.records, all, what: 'records' }));
-  if (expected.length > 0) {
-    for await (const batch of renderBatches(store, options.site, expected, options.limits, loaded.kept, pool.spare)) {
-      throwIfChanged(loaded);
-      const blocks = batch.blocks.filter(({ height, digest }) => {
-        const row = known.get(height);
-        return row?.digest !== digest || row.known_spent !== row.spent_digest;
-      });
-      for (const block of blocks) changed.set(block.height, block);
-      for (const block of batch.blocks) if (!changed.has(block.height)) unchanged += block.records;
-      if (blocks.length > 0) await pool.submit({ ...batch, blocks });
-    }
+  for await (const batch of renderBatches(store, options.site, expected, options.limits, loaded.kept, pool.spare)) {
+    throwIfChanged(loaded);
+    const blocks = batch.blocks.filter(({ height, digest }) => {
+      const row = known.get(height);
+      return row?.digest !== digest || row.known_spent !== row.spent_digest;
+    });
+    for (const block of blocks) changed.set(block.height, block);
+    for (const block of batch.blocks) if (!changed.has(block.height)) unchanged += block.records;
+    if (blocks.length > 0) await pool.submit({ ...batch, blocks });
   }
   const written = await pool.finish();
   const blocks = [...changed.values()].map((block) => {
