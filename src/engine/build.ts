@@ -39,11 +39,9 @@ import { checkFits, describe } from './writeArchive.ts';
 import { openWriters, writePages } from './writeChangedPages.ts';
 
 /**
- * Runs a build. Repeats the build as a full build if it fails because the cache is damaged, or because the archive or a published file of
- * rows was changed since the last build.
- *
- * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects with a BuildError when
- * writing fails. Files that were already written stay, and the next build completes the output.
+ * Runs a build. Repeats it in full if it fails because the cache is damaged, or because the archive or a published file of rows was changed
+ * since the last build. Rejects with an InputError, before anything is written, when the input or the output folder is not valid, and with
+ * a BuildError when writing fails. Files that were already written stay, and the next build completes the output.
  */
 export async function build(given: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
   const chosen = withInput(given, log);
@@ -123,10 +121,7 @@ function settingsOf({ site, blocks, objectSize, lists, limits }: FixedOptions): 
   return { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...compressor };
 }
 
-/**
- * Reads and checks the input. Rejects with an InputError if a transaction of the input is also in an unchanged block. Reports what was
- * read.
- */
+/** Reads, checks and reports the input. Rejects with an InputError for invalid input. */
 async function load({ options, output, store, state, old, progress, scratch, log }: OpenBuild, clock: Stopwatch): Promise<Loaded> {
   const { inputs, out, cache, site, blocks, lists, limits } = options;
   const measure = new ReadProgress();
@@ -145,10 +140,7 @@ async function load({ options, output, store, state, old, progress, scratch, log
   return loaded;
 }
 
-/**
- * Returns the manifest of the output if neither input, options nor program have changed. If only the times of input files changed, updates
- * them in the state.
- */
+/** Returns the manifest of the output if neither input, options nor program have changed. Updates the times of input files. */
 async function findUnchanged({ options, output, store, state, old }: OpenBuild, loaded: Loaded): Promise<Manifest | undefined> {
   // With signing keys, every build writes a new manifest, because the signed note in it has the time of signing.
   if (state.whyFull !== undefined || loaded.hasChanges || options.keys.length > 0) return undefined;

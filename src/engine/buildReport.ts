@@ -24,7 +24,6 @@ export interface BuildResult {
   readonly wasFull: boolean;
 }
 
-/** Returns the number of files that the manifest counts and that this build created or replaced. */
 const writtenOf = ({ manifest, kept }: BuildResult): number => manifest.files - kept;
 
 /** Reports the loaded input. `whyFull` is the reason for a full build; undefined for an incremental build. */

@@ -38,8 +38,8 @@ export function withInput<Options extends BuildOptions>(options: Options, log: L
 }
 
 /**
- * Throws an InputError if a mirror of other data would get blocks of the sample, or if clients of the mirror expect the other dialect, which
- * has another form of hashes.
+ * Throws an InputError if a mirror of other data would get blocks of the sample, or if its clients expect the other dialect, which has
+ * another form of hashes.
  */
 export async function refuseOther(
   { out, site, changesDialect }: BuildOptions,

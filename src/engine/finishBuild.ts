@@ -52,10 +52,8 @@ export async function finishDryRun(build: OpenBuild, loaded: Loaded, rendered: R
 
 /**
  * Does everything after the pages, in this order: other files, manifest, removals, state, and the marker that the output is finished. The
- * manifest precedes the removals, so that a reader that misses a removed file finds the new manifest. If this build is killed, the marker
- * does not say "finished", so the next build completes the output.
- *
- * Each part is on the disk before the next part begins, so a power cut does no more harm than a kill. DuckDB syncs the state.
+ * manifest precedes the removals, so that a reader that misses a removed file finds the new manifest. Each part is on the disk before the
+ * next part begins, so a power cut does no more harm than a kill: the next build completes the output. DuckDB syncs the state.
  */
 export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, progress, log } = build;
@@ -108,7 +106,6 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
   });
 }
 
-/** Signs a manifest. Logs a notice if the clock is behind the last signature. */
 function signed(manifest: Manifest, { network = '-' }: Loaded, { out, clock, keys }: BuildOptions, log: Log): Manifest {
   const [now, last] = [clock(), lastNoteTime(out)];
   const time = noteTime(now, last);
@@ -119,17 +116,13 @@ function signed(manifest: Manifest, { network = '-' }: Loaded, { out, clock, key
   return withNote(manifest, { network, time }, keys);
 }
 
-/** Syncs the file system of the output, unless `--no-sync` is given. Logs a notice when syncing fails. */
 async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Promise<void> {
   const problem = sync ? await syncFileSystem(out) : undefined;
   if (problem !== undefined)
     log?.notice(`the pages cannot be synced to the disk (${problem}); after a power cut within the next minute, build with --full`);
 }
 
-/**
- * Writes digests, index, stats and rows of changed blocks. Returns the paths of files that are no longer needed. A full build ignores these
- * paths, because it lists the folders and removes every unexpected file.
- */
+/** Writes digests, stats and rows of changed blocks. Returns the paths of files that an incremental build no longer needs. */
 async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockChanges, sink: DiskSink): Promise<PublishedRows> {
   const { options, state, store, scratch } = build;
   const { out, site, siteUrl } = options;
@@ -140,7 +133,6 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
   return { ...rows, outdated: [digests, stats, rows.outdated].flat() };
 }
 
-/** Writes the files of changes (lists/changes.ts). Returns the paths of outdated ones. */
 const changesOf = ({ options, state, store }: OpenBuild, loaded: Loaded, sink: Pick<FileSink, 'file'>): Promise<string[]> => {
   const { out, site, limits } = options;
   return writeChanges({ out, sink, dialect: site.dialect, limits }, loaded, state, store);
@@ -160,8 +152,7 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(changes.heights);
-  // In layout `files`, levels of lists depend on the lowest block: a mirror of the last N blocks loses this block with every new block, and
-  // must write the first level again. So levelRanges makes this level short.
+  // In layout `files`, the levels of lists depend on the lowest block (levelRanges in format/levels.ts).
   const { site, lists: hasActivity, objectSize, limits } = options;
   const lowest = site.layout === 'files' && hasActivity ? first : undefined;
   const form = { site, hasActivity, scratch, pages: old };

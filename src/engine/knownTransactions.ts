@@ -1,9 +1,7 @@
 /**
- * Finds transactions of the input that an unchanged block of the last build also has.
- *
- * The archive has only the last digits of ids (format/ids.ts). They show which blocks may have a transaction, and only the pages of these
- * blocks show whether they have it. An attacker can make many ids with equal last digits. To limit the work, each page is read at most
- * once.
+ * Finds transactions of the input that an unchanged block of the last build also has. The archive has only the last digits of ids
+ * (format/ids.ts). They show which blocks may have a transaction, and only the pages of these blocks show whether they have it. An attacker
+ * can make many ids with equal last digits. To limit the work, each page is read at most once, and each member of ids about once.
  */
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store } from '../duckdb/store.ts';
@@ -21,10 +19,7 @@ import { TX_ID_LENGTH } from './render/servedOrder.ts';
 /** Memory that DuckDB needs to sort a transaction's id, in bytes. */
 const ROW_BYTES = 512;
 
-/**
- * Returns the transactions of `input` that an unchanged block also has. Reads only the members of ids that may have their keys, each about
- * once. Rejects with an ArchiveError when the archive is damaged.
- */
+/** Returns the transactions of `input` that an unchanged block also has. Rejects with an ArchiveError when the archive is damaged. */
 export async function findKnown(
   old: StoredArchive,
   input: Pick<InputTransactions, 'transactions' | 'affected'>,

@@ -1,7 +1,4 @@
-/**
- * Removes files that no longer belong to the output. An incremental build computes their paths from the old and the new state. A full build
- * finds them by listing the folders of the output.
- */
+/** Removes files that no longer belong to the output. */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { int, literal, nullable, type Store, text, type Values } from '../duckdb/store.ts';
@@ -36,7 +33,6 @@ import type { StateTables } from './state/state.ts';
 import type { BlockChanges } from './state/updateState.ts';
 import type { WrittenArchive } from './writeArchive.ts';
 
-/** Lists the names in a folder; none when the folder does not exist. */
 const namesIn = (root: string, folder: string): string[] => emptyIfMissing(() => readdirSync(join(root, folder)));
 const pathsIn = (root: string, folder: string): string[] => namesIn(root, folder).map((name) => `${folder}/${name}`);
 
@@ -48,7 +44,6 @@ export const outdatedFiles = (out: string, archive: WrittenArchive | undefined):
 class Remover {
   /** Paths of checked folders. They and all their parents are real folders, not links. */
   readonly #folders = new Set<string>(['.']);
-  /** Number of removed files. */
   count = 0;
 
   constructor(private readonly root: string) {}
@@ -160,10 +155,7 @@ async function oldTransactions({ site, store }: Removal, { old, transactions }: 
   return rows.flatMap(({ name, records }) => entriesOf(idName(name, site.dialect)).map((entry) => ({ name: entry, records })));
 }
 
-/**
- * Returns the files and folders of transactions that may be unexpected: folders, and names of unknown transactions. Compares names in
- * DuckDB, because the folder may have millions of files.
- */
+/** Returns the folders, and files of unknown transactions. Compares names in DuckDB, because there may be millions of files. */
 async function listedTransactions({ root, site, state, store }: Removal): Promise<Values<typeof LISTED>[]> {
   const names = namesIn(root, TRANSACTIONS_FOLDER).map((name) => [name]);
   const present = await store.append('present', columns('name VARCHAR'), names);
@@ -196,10 +188,7 @@ async function sweepBlocks(
   }
 }
 
-/**
- * Lists the digests, statistics and rows that the state does not have, and the pages in layout `archive`. Omits rows with other names, which
- * no build wrote.
- */
+/** Lists digests, statistics, rows and, in layout `archive`, pages without a block. Omits rows with other names, which no build wrote. */
 async function strangers({ root, site, state, store }: Removal): Promise<string[]> {
   const heights = await store.rows(`SELECT block_height FROM ${state.blocks}`, { block_height: int });
   const files = heights.flatMap((row) => [digestsPath(row.block_height), statsFilePath(row.block_height)]);

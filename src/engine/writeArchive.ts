@@ -1,9 +1,8 @@
 /**
  * Writes the archive of a build: segments, tables and root. In layout `files`, an archive has only etchings and names. With `--lists`, it
- * also has the other lists, and the segments that these lists need.
- *
- * Files are named by a hash of their content, so a build changes no file that a reader of the last build needs. A new manifest names the
- * new root. Outdated files are removed only after readers can see this manifest.
+ * also has the other lists, and the segments that these lists need. Files are named by a hash of their content, so a build changes no file
+ * that a reader of the last build needs. A new manifest names the new root. Outdated files are removed only after readers can see this
+ * manifest.
  */
 import { bothOf } from '../atOnce.ts';
 import { sealFile } from '../contract/archiveFile.ts';
@@ -74,10 +73,7 @@ export async function checkFits(
 /** Maximum number of records of a transaction. */
 const MOST_RECORDS = 2 ** 24 - 1;
 
-/**
- * Writes the files that the last build does not have. Returns undefined if the build has no archive: in layout `files` without etchings and
- * without `--lists`.
- */
+/** Writes the files that the last build does not have. Undefined without an archive: in layout `files`, without etchings and lists. */
 export async function writeArchive(
   form: ListForm,
   blocks: ArchivedBlocks,
@@ -117,9 +113,7 @@ export interface ListForm {
   readonly pages: StoredArchive | undefined;
 }
 
-/**
- * Writes the levels (format/levels.ts) of all lists that changed since the last build. Returns undefined for an archive without any list.
- */
+/** Writes the levels (format/levels.ts) of all lists that changed since the last build. Undefined for an archive without lists. */
 export async function writeLists(
   { site, hasActivity, scratch, pages }: ListForm,
   blocks: ArchivedBlocks,
@@ -145,15 +139,13 @@ export async function writeLists(
   const filled = (levels: readonly LevelPlan[]) => filledLevels(levels, state, store);
   // The levels of etchings begin at height 0, even if the build has only the last N blocks.
   const etchingPlans = await filled(planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed));
-  // Activity, balances and outputs have the same plans. So if the last build had no balances or no outputs, but this build has them, no
-  // level is reused.
+  // Activity, balances and outputs have the same plans. So if balances or outputs are new, no level is reused.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
   const plans = await filled(planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined));
 
   const form = { old, open, state, limits, scratch };
   const etchings = now && { total: now.total, ...(await writeEtchings(etchingPlans, { ...form, etchings: now }, store)) };
-  // Without etchings, names come from the records. So if the names of the last build came from etchings, none of the levels of these names
-  // is reused.
+  // Without etchings, names come from the records. So if those of the last build came from etchings, none of their levels is reused.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : await filled(planLevels(blocks, undefined));
   const names = await writeNames(namePlans, { ...form, etchings: now }, store);
   const common = { ...limits.listLevels, tip, lowest, page: limits.listPage, etchings, names };

@@ -123,8 +123,8 @@ export const manifestFile = (manifest: Manifest): OwnFile => [MANIFEST_PATH, Buf
 
 /**
  * Returns the paths and contents of the start page and the status, which need statistics, too. `read` returns the content of a file of the
- * build by its path. Throws an Error if the file is damaged or missing. The status has no time of the build, so that equal input gives
- * equal bytes. Only its records tell when the highest block was mined.
+ * build. Throws an Error if it is damaged or missing. The status has no time of the build, so that equal input gives equal bytes: it has
+ * that of the highest block, if the block has records.
  */
 export function filesOfStatistics(manifest: Manifest, read: (path: string) => Buffer): OwnFile[] {
   const stats = JSON.parse(read(STATS_PATH).toString()) as Stats;

@@ -59,7 +59,6 @@ export function inspectOutput(root: string): OutputState {
 
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
 
-/** Lists a folder. Throws a BuildError if it cannot be read. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -78,9 +77,7 @@ function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-/**
- * Returns the dialect of a manifest, and whether its mirror has the data of the sample. Undefined unless this program made the manifest.
- */
+/** Returns the dialect of a manifest, and whether its data is the sample. Undefined unless this program made the manifest. */
 function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean; readonly dialect: unknown } | undefined {
   const manifest: unknown = attempt(() => JSON.parse(bytes?.toString() ?? ''));
   if (typeof manifest !== 'object' || manifest === null) return undefined;
@@ -112,18 +109,13 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
 
 const lockOf = (root: string): DatabaseFile => ({ path: join(root, LOCK), name: 'output_lock', what: `the output folder ${root}` });
 
-/**
- * Marks the output as finished. The caller must sync all files first, because a power cut could lose unsynced files of a finished output.
- */
+/** Marks the output as finished. The caller must sync all files first, because a power cut could lose unsynced ones. */
 export const finishOutput = (root: string): void => replaceDurably(join(root, MARKER), FINISHED);
 
 /** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
 
-/**
- * Ends this process at Ctrl-C or SIGTERM, with a message about the output. This is safe at any moment, because the next build completes an
- * unfinished output.
- */
+/** Ends this process at Ctrl-C or SIGTERM, with a message. This is safe, because the next build completes an unfinished output. */
 export function explainInterruption(out: string, log: Log): void {
   const stop = () => {
     // A build writes the marker before any other file. So without a marker, no build has changed the output.

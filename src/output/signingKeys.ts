@@ -71,10 +71,7 @@ export function readSigningKey(path: string): SigningKey {
   return parseSigningKey(text, `the key file ${path}`);
 }
 
-/**
- * Returns the time for a new note: `now`, or a second after the last note of the mirror if that is later. Clients refuse a note that is
- * older than the last one, and another note of the same second.
- */
+/** Returns `now`, or a second after the last note if that is later: clients refuse an older note, and another one of the same second. */
 export function noteTime(now: Date, last: string | undefined): string {
   const after = last === undefined ? Number.NEGATIVE_INFINITY : Date.parse(last) + 1000;
   return new Date(Math.max(now.getTime(), after)).toISOString().replace(/[.]\d+Z$/, 'Z');

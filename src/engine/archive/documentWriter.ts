@@ -48,10 +48,7 @@ export class DocumentWriter {
     private readonly isInRoot = false,
   ) {}
 
-  /**
-   * Adds consecutive documents as UTF-8 lines, each with a line feed at its end. Checks the order of ASCII lines only now and then. The
-   * caller must not change the bytes afterwards.
-   */
+  /** Adds lines in UTF-8, with line feeds. Checks the order of ASCII lines only now and then. The caller must not change the bytes. */
   addLines(lines: Buffer): void {
     const most = Math.min(this.limits.documentMember, this.objectSize);
     const areCharacters = isAscii(lines);
@@ -101,7 +98,7 @@ export class DocumentWriter {
         this.#takePacked();
       });
       this.#compressing.add(compressing);
-      // finish() throws this error. Without a handler until then, Node would end the process because of an unhandled rejection.
+      // finish() throws this error. Without a handler until then, Node would end the process.
       compressing.catch(() => undefined);
     }
     this.#takePacked();
@@ -150,10 +147,7 @@ const [TAB, LINE_FEED] = [9, 10];
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 
-/**
- * Returns the number of UTF-16 characters in a UTF-8 text, which is the length of a JavaScript string. Bytes 0x80 to 0xbf continue a
- * character. A character whose first byte is 0xf0 or above counts as two in UTF-16.
- */
+/** Returns the length of a UTF-8 text in UTF-16. Bytes 0x80 to 0xbf continue a character, and one that begins with 0xf0 or more is two. */
 function countCharacters(text: Uint8Array): number {
   if (isAscii(text)) return text.length;
   let count = 0;

@@ -1,9 +1,7 @@
 /**
- * Finds the records from which a build makes levels of lists (format/listTables.ts).
- *
- * A level (format/levels.ts) depends only on the records of its blocks. So a build keeps each level of the last build whose blocks did not
- * change, and makes all other levels from the input. The build has read most of their blocks. It reads the others again: unchanged blocks
- * below a new block of their level.
+ * Finds the records from which a build makes levels of lists (format/listTables.ts). A level (format/levels.ts) depends only on the records
+ * of its blocks. So a build keeps each level of the last build whose blocks did not change, and makes all other levels from the input. The
+ * build has read most of their blocks. It reads the others again: unchanged blocks below a new block of their level.
  */
 import { isWithin } from '../../duckdb/blockRanges.ts';
 import { flag, int, type Store } from '../../duckdb/store.ts';
@@ -82,7 +80,6 @@ export const lastLevel = <Level extends LevelRange>({ first }: LevelRange, befor
 
 /** Records of some blocks, and the outputs that these blocks spend. */
 export interface BlockInput extends Pick<Loaded, 'kept' | 'spent'> {
-  /** Number of the records. */
   readonly records: number;
 }
 
@@ -128,10 +125,7 @@ export async function readBlocks(
   };
 }
 
-/**
- * Lists the pages of blocks, with their positions in the archive. Throws an ArchiveError if the archive `old` lacks the pages of a block
- * that was not rendered.
- */
+/** Lists the pages of blocks. Rejects with an ArchiveError if the archive `old` lacks the pages of a block that was not rendered. */
 export async function placePages(
   blocks: LevelBlocks,
   archived: ArchivedBlocks,

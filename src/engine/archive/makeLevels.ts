@@ -22,7 +22,6 @@ export type LevelWriter = Pick<DocumentWriter, 'addLines' | 'finish'>;
 /** Begins a level. Verification compares the level with that of an archive, instead of writing it (verify/compareLevels.ts). */
 export type OpenLevel<Name extends ListName = ListName> = (list: Name, range: LevelRange) => LevelWriter;
 
-/** Returns a function that begins levels whose files `put` stores. */
 export function levelWriters({ objectSize, limits }: Pick<ArchivedBlocks, 'objectSize' | 'limits'>, put: PutFile): OpenLevel {
   const { documentMember, runesMember, lookUpMember } = limits;
   return (list) => {
@@ -32,7 +31,6 @@ export function levelWriters({ objectSize, limits }: Pick<ArchivedBlocks, 'objec
   };
 }
 
-/** What all lists are made from. */
 export interface LevelForm<Name extends ListName> {
   /** The archive of the last build. */
   readonly old: StoredArchive | undefined;
@@ -57,9 +55,8 @@ export async function makeLevels<Level extends LevelRange>(
 }
 
 /**
- * Writes documents from the texts of rows, the first column of `chunks`. Concatenated, the texts are the documents. A document is a line
- * feed and the key, followed by each value with a tab before it. Copying bytes is much faster than making a JavaScript string for each
- * value.
+ * Writes documents from the texts in the first column of `chunks`. Concatenated, the texts are the documents: a line feed and the key,
+ * followed by each value with a tab before it. Copying bytes is much faster than making a JavaScript string for each value.
  */
 export async function writeTexts(to: LevelWriter, chunks: Chunks): Promise<void> {
   // Bytes after the last line feed of the previous chunk. They begin a document that continues in the next chunk.
@@ -83,10 +80,7 @@ export async function writeTexts(to: LevelWriter, chunks: Chunks): Promise<void>
 /** SELECT expression for `writeTexts`. DuckDB copies its texts to consecutive memory, from which joinedBlobs() is faster. */
 export const TEXTS = `encode(concat(text, ''))`;
 
-/**
- * Return SQL expressions of texts for `writeTexts`: the beginning of a document with its key, and a value. `padded` pads a number to 8
- * digits, as in keys.
- */
+/** SQL expressions for `writeTexts`: the beginning of a document with its key, a value, and a number with 8 digits, as in keys. */
 export const documentStart = (key: string): string => `chr(10) || ${key}`;
 export const valueText = (value: string): string => `chr(9) || ${value}`;
 export const padded = (number: string): string => `lpad((${number})::VARCHAR, 8, '0')`;

@@ -1,7 +1,4 @@
-/**
- * Writes segments (format/segmentDirectory.ts) from the pages of new blocks, and from pages of the last build, which are copied without
- * compressing them again.
- */
+/** Writes segments (format/segmentDirectory.ts) from the pages of new blocks, and from compressed pages of the last build. */
 import { cut, type Piece } from '../../format/cutSegments.ts';
 import { hasAny } from '../../format/levels.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../../format/segmentDirectory.ts';
@@ -32,7 +29,6 @@ export interface ArchivedBlocks {
 interface Source extends Piece {
   /** Segments of the last build that have exactly the pages of this piece. */
   readonly kept?: readonly Segment[];
-  /** Reads the pages and the lines of the directory. */
   readonly read: () => { readonly pages: Uint8Array; readonly entries: readonly string[] };
 }
 
@@ -74,10 +70,7 @@ function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
   }));
 }
 
-/**
- * Returns the pieces that come from the last build. A segment without changed blocks is one piece. In other segments, each unchanged block
- * is a piece.
- */
+/** Returns the pieces of the last build: each segment without changed blocks, and each unchanged block of other segments. */
 async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
   const pieces: Source[] = [];
@@ -95,10 +88,7 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
   return pieces;
 }
 
-/**
- * Returns the piece of a complete segment, or of the segments of an unchanged block that fills several. These segments have no other
- * blocks, so a build keeps the files without reading them.
- */
+/** Returns the piece of a complete segment, or of all segments of an unchanged block that fills several, whose files are kept unread. */
 const wholeSegments = (segments: readonly [Segment, ...Segment[]], old: StoredArchive): Source => ({
   first: segments[0].first,
   last: segments[0].last,
@@ -123,7 +113,6 @@ function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredA
   }
 }
 
-/** Writes a segment: its pages, and a directory with the lines `entries`. */
 function writeSegment(
   range: Pick<Segment, 'first' | 'last'> & Partial<Pick<Segment, 'part'>>,
   pages: readonly Uint8Array[],

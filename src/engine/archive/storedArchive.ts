@@ -1,7 +1,4 @@
-/**
- * Reads the archive in an output folder. Builds copy unchanged blocks and entries from the archive, and `npm run verify` reads all files of
- * it.
- */
+/** Reads the archive in an output folder, for builds, which copy unchanged parts of it, and for verification. */
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,19 +41,14 @@ export class StoredArchive {
   #last: OpenedSegment | undefined;
   #parts: Promise<Archive> | undefined;
 
-  /**
-   * Opens the archive that the manifest in an output folder names. Throws an ArchiveError if the manifest names none or the archive cannot
-   * be read.
-   */
+  /** Opens the archive that the manifest in an output folder names. Throws an ArchiveError if it names none, or if it cannot be read. */
   static in(out: string): StoredArchive {
     const archive = StoredArchive.find(out);
     if (archive === undefined) throw new ArchiveError(`${join(out, MANIFEST_PATH)} names no archive`);
     return archive;
   }
 
-  /**
-   * Like `in`, but returns undefined if the manifest names no archive. Throws an ArchiveError if the manifest or the root cannot be read.
-   */
+  /** Like `in`, but returns undefined if the manifest names no archive. */
   static find(out: string): StoredArchive | undefined {
     const path = join(out, MANIFEST_PATH);
     let listRoot: RootName | undefined;
@@ -207,7 +199,6 @@ function positionIn(text: string, mark: string, start: number): number {
 const wrong = ({ file }: DocumentFile, what: string) => new ArchiveError(`the archive's file ${file} ${what}`);
 const misplaced = (file: DocumentFile, key: string) => wrong(file, `has the document ${key} in a wrong place`);
 
-/** Calls `read`. If it throws, throws an error that says what is wrong with the file. */
 function orWrong<Value>(read: () => Value, file: DocumentFile, what: string): Value {
   try {
     return read();

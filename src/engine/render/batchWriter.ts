@@ -21,7 +21,6 @@ export interface WrittenBlock extends FileTotals {
   readonly spooled: SpooledBlock | undefined;
 }
 
-/** Result of writing a batch. */
 export type WriterReply =
   | {
       readonly kind: 'done';
@@ -45,7 +44,6 @@ export class BatchWriter {
     this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
   }
 
-  /** Writes the files of a batch. */
   write(batch: Batch): WriterReply {
     const keptBefore = this.#sink?.kept ?? 0;
     try {

@@ -1,8 +1,7 @@
 /**
- * Compresses the pages of blocks for an archive. Each writer thread appends the pages to a temporary file of its own, the spool. The blocks
- * cannot be divided into the segments of the archive (engine/archive/segmentWriter.ts) until the sizes of all blocks are known.
- *
- * For each block, the spool has the block's pages, and then the block's line of the segment's directory.
+ * Compresses the pages of blocks for an archive. Each writer thread appends to a temporary file of its own, the spool: for each block its
+ * pages, and then its line of the segment's directory. The blocks cannot be divided into the segments of the archive
+ * (engine/archive/segmentWriter.ts) until the sizes of all blocks are known.
  */
 import { closeSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { renderEntry } from '../../format/segmentDirectory.ts';
@@ -26,10 +25,7 @@ export interface SpooledBlock {
   readonly entry: number;
 }
 
-/**
- * Returns the number of records of each operation in each page from `pages.from` to `pages.to - 1`. Operations are in the order of
- * OPERATIONS. Omits operations without records.
- */
+/** Counts the records of each operation in each page from `pages.from` to `pages.to - 1`. Omits operations without records. */
 export function countOperations(
   batch: Batch,
   block: BatchBlock,

@@ -1,26 +1,17 @@
-/**
- * Compresses pages and documents into the gzip members of an archive. The compressed bytes depend on the version of zlib, so `npm run
- * verify` compares the unpacked bytes.
- */
+/** Compresses pages and documents. The bytes depend on the version of zlib, so `npm run verify` compares the unpacked bytes. */
 import { promisify } from 'node:util';
 import { gunzipSync, gzip, gzipSync, type ZlibOptions } from 'node:zlib';
 import { BuildError } from '../../errors.ts';
 import { MOST_INFLATED, mostInflated } from '../../format/root.ts';
 
-/**
- * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages 2 % smaller. Level 6 makes them 8 % smaller, but
- * takes 1.7 times as long.
- */
+/** Gzip level. It takes as long as level 1, for pages that are 2 % smaller. Level 6 makes them 8 % smaller, in 1.7 times the time. */
 const MEMBER_LEVEL = 3;
-/**
- * Offset of the byte in a gzip header that names the operating system. It is set to 255 (unknown), so that all systems write equal bytes.
- */
+/** Offset of the byte of a gzip header that names the operating system: 255 (unknown), so that all systems write equal bytes. */
 const SYSTEM_AT = 9;
 
 /** Bytes that most pages and documents take at most. They are unpacked in one piece. */
 const USUAL_PAGE = 32 * 1024;
 
-/** Throws a BuildError if `length` bytes are too many for a gzip member of an archive. */
 function checkMember(length: number): void {
   if (length <= MOST_INFLATED) return;
   throw new BuildError(`a page has ${length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
@@ -28,7 +19,7 @@ function checkMember(length: number): void {
   ]);
 }
 
-/** Compresses bytes into one gzip member. The result depends on the version of zlib. */
+/** Compresses bytes into one gzip member. Throws a BuildError for too many bytes. */
 export function gzipMember(bytes: Uint8Array): Buffer {
   checkMember(bytes.length);
   return ofAnySystem(gzipSync(bytes, { level: MEMBER_LEVEL }));

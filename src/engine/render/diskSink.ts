@@ -1,18 +1,11 @@
-/** Writes the files of a build into its output folder. */
+/** Writes the files of a build into its output folder. Calls are synchronous, because that is several times faster than promises. */
 import { rmSync } from 'node:fs';
 import { readRegularFile } from '../../disk/regularFile.ts';
 import { hasBytes, isSameFile, makeFolder, moveFile, replaceFile, tryLink, writeNew } from '../../disk/replaceFile.ts';
 import { codeOf } from '../../errors.ts';
 import { type FileSink, PageBuffer } from './pageFiles.ts';
 
-/**
- * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
- *
- * A new page is created in place. If the file exists, its bytes are compared first. If they differ, a rename replaces the file, so that
- * readers see either the old or the new bytes, never a partial file.
- */
 export class DiskSink implements FileSink {
-  /** Number of files. */
   files = 0;
   /** Number of files that already had the same bytes and were not touched. */
   kept = 0;
@@ -25,10 +18,6 @@ export class DiskSink implements FileSink {
     this.#count(this.#place(path, true, withBytes(this.#page.join(head, records))));
   }
 
-  /**
-   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames a complete file into place, because readers
-   * could not detect a partial file.
-   */
   file(path: string, bytes: Uint8Array): void {
     this.#count(this.#place(path, false, withBytes(bytes)));
   }
@@ -43,10 +32,7 @@ export class DiskSink implements FileSink {
     this.#place(path, false, linkedTo(from));
   }
 
-  /**
-   * Moves the finished file `from` to `path`. If `path` already has the same bytes, deletes `from` instead. Does not change `files` and
-   * `kept`.
-   */
+  /** Moves the finished file `from` to `path`. Deletes it instead if `path` has the same bytes. Does not change the counts. */
   take(path: string, from: string): void {
     if (!this.#place(path, false, { ...linkedTo(from), make: (target) => moveFile(from, target) })) rmSync(from);
   }
@@ -57,12 +43,11 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Creates a file. Returns false if the file already has the same bytes. Creates a new page in place, because a rename for each page would
-   * take most of the build's time. Renames any other file into place.
+   * Creates or replaces a file. Returns false if it already has the same bytes. Creates a new page in place, because a rename for each page
+   * would take most of the build's time. Renames any other file into place, because readers could not detect a partial file.
    */
   #place(path: string, isPage: boolean, { isIn, make }: Content): boolean {
-    // Empties the set to limit its memory. Folders that are needed afterwards are checked again, which is rare, because most folders belong
-    // to a single list.
+    // Empties the set to limit its memory. Folders are rarely checked again, because most folders belong to a single list.
     if (this.#folders.size > 4096) this.#folders.clear();
     this.#makeFolder(folderOf(path));
     const target = `${this.root}/${path}`;
@@ -87,7 +72,6 @@ export class DiskSink implements FileSink {
   }
 }
 
-/** Content of a file. */
 interface Content {
   /** True if a path is a regular file with this content. */
   readonly isIn: (target: string) => boolean;

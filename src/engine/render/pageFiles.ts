@@ -77,10 +77,7 @@ export function listsOf(
   return [[undefined, records], ...(site.operationPages ? byOperation.filter(([, total]) => total > 0) : [])];
 }
 
-/**
- * Passes all pages of a list to the sink, and adds them to `totals`. The paths of the pages begin with `stem`. With `secondStem`, each page
- * gets a second path, which begins with `secondStem`.
- */
+/** Passes the pages of a list to the sink, and adds them to `totals`. With `secondStem`, each page gets a second path. */
 function emitList(
   stem: string,
   { records, first, total }: List,

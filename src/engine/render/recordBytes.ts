@@ -4,9 +4,7 @@ import type { Blobs } from '../../duckdb/columns.ts';
 /** JSON of records, each followed by a comma, so that consecutive records are one slice. */
 export interface RecordSlices {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /**
-   * Record i has the bytes from offsets[i] to offsets[i + 1] - 2, and its comma follows. Items after the end of the last record are unused.
-   */
+  /** Record i has the bytes from offsets[i] to offsets[i + 1] - 2, and its comma follows. Items after the last record are unused. */
   readonly offsets: Uint32Array;
 }
 

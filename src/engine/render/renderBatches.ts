@@ -1,5 +1,4 @@
 /** Renders records to JSON in DuckDB, and yields batches of complete blocks. Memory depends only on the limits. */
-
 import { isWithin, portionsOf } from '../../duckdb/blockRanges.ts';
 import { readBlobs, readBytes, readDoubles } from '../../duckdb/columns.ts';
 import type { Store } from '../../duckdb/store.ts';

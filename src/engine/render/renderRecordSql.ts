@@ -6,24 +6,17 @@ import { literal } from '../../duckdb/store.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
 
-/**
- * Characters that JSON must escape, each followed by its escape in JSON.stringify. The backslash comes first, because replacing it later
- * would also replace the backslashes of other escapes.
- */
+/** Characters that JSON must escape, each followed by its escape. The backslash is the first, because other escapes begin with one. */
 const ESCAPES = ['\\', '"', ...Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code))].map(
   (character) => character + JSON.stringify(character).slice(1, -1),
 );
 
-/**
- * Returns a SQL condition: true if `json_text` would change a text. Each escape begins with a backslash, and `to_json` escapes the same
- * characters. This takes half the time of a regular expression.
- */
+/** SQL condition: `json_text` would change a text. `to_json` escapes the same characters, in half the time of a regular expression. */
 export const needsEscapes = (text: string): string => `contains(to_json(${text}), '\\')`;
 
 /**
- * SQL that creates the macro `json_text`, which escapes a string for JSON, without quotes around it. NULL stays NULL. The macro loops over
- * ESCAPES, because DuckDB then plans a query for a record with five columns of free text in 2 ms. With a nested replace() for each
- * character to escape, planning would take 25 ms.
+ * SQL that creates the macro `json_text`, which escapes a string for JSON, without quotes around it. NULL stays NULL. The macro is a loop,
+ * because DuckDB then plans a query for five columns of free text in 2 ms. With a nested replace() for each character, it takes 25 ms.
  */
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
   from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
@@ -35,10 +28,8 @@ const PARTY_TEXTS = ['address', 'receiver_address'];
 /**
  * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces` returns the SQL of the
  * pieces. For the value of such a column, it calls its parameter `text`, which returns the SQL of the value, escaped or not. The result
- * needs the macro of JSON_TEXT.
- *
- * The SQL uses one concat(), which copies each piece once. A chain of || would copy the first pieces two dozen times. Few rows need
- * escaping, so the SQL first checks all texts of a row at once, and escapes them only if needed.
+ * needs the macro of JSON_TEXT. It uses one concat(), which copies each piece once. A chain of || would copy the first pieces two dozen
+ * times. Few rows need escaping, so it first checks all texts of a row at once, and escapes them only if needed.
  */
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;
@@ -70,5 +61,4 @@ function pieces(dialect: Dialect, text: (column: string) => string): string[] {
   return [...rune, operation, place, timestamp, vout, output, `'}'`, ...parties, amount, `'},'`];
 }
 
-/** SQL expression of a record's operation, as its index in OPERATIONS. */
 export const operationCode = `CASE operation ${OPERATIONS.map((name, code) => `WHEN '${name}' THEN ${code}`).join(' ')} END::TINYINT`;

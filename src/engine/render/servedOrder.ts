@@ -12,11 +12,9 @@ export interface ExpectedBlock {
   readonly records: number;
 }
 
-/** A block, and the position of its records and transactions in the batch. */
+/** A block, and the positions of its first record and its first transaction in the batch. */
 export interface BatchBlock extends ExpectedBlock {
-  /** Index of its first record in the batch. */
   readonly first: number;
-  /** Index of its first transaction in the batch. */
   readonly firstTx: number;
   readonly transactions: number;
   /** Number of records of each operation, in the order of OPERATIONS. */
@@ -52,10 +50,7 @@ export interface Arrivals {
   readonly contractJson: Blobs | undefined;
 }
 
-/**
- * Buffers of batches that were written. New batches reuse them, because Node fills each new buffer with zeros, and many new buffers cause
- * many garbage collections.
- */
+/** Buffers of written batches. New batches reuse them, because new buffers are filled with zeros, and cause garbage collections. */
 export type SpareBuffers = Uint8Array<ArrayBuffer>[];
 
 /** Average size of a record's JSON in bytes, from which the first size of a buffer is computed. */
@@ -173,7 +168,6 @@ class OpenBatch {
     this.#contract.add(contractJson, from, to);
   }
 
-  /** Ends a block, all of whose records were added. */
   end(block: ExpectedBlock): void {
     const [first, firstTx] = [this.#first, this.#firstTx];
     [this.#first, this.#firstTx, this.#lastTx] = [this.count, this.#txRecords.length, Number.NaN];

@@ -26,9 +26,7 @@ export class WriterPool {
   readonly #blocks = new Map<number, WrittenBlock>();
   #kept = 0;
   #submitted = 0;
-  /** Number of records whose pages are written. */
   records = 0;
-  /** Buffers of batches that were written. New batches reuse them. */
   readonly spare: SpareBuffers = [];
   /** Set if a thread ended unexpectedly. */
   #failure: BuildError | undefined;
@@ -54,8 +52,7 @@ export class WriterPool {
     }
     const writer = await this.#idleWriter();
     writer.busy = this.#write(writer, batch);
-    // The next submit() or finish() throws this error. Without a handler until then, Node would end the process because of an unhandled
-    // rejection.
+    // The next submit() or finish() throws this error. Without a handler until then, Node would end the process.
     writer.busy.catch(() => undefined);
   }
 
@@ -105,8 +102,8 @@ export class WriterPool {
   }
 
   /**
-   * Waits until all batches are written, and ends the threads, to free their memory. Returns the written blocks by height, and the number of
-   * files that already had the same bytes. Rejects with a BuildError if a batch failed.
+   * Waits until all batches are written, and ends the threads, to free their memory. Returns the blocks by height, and the number of files
+   * that already had the same bytes. Rejects with a BuildError if a batch failed.
    */
   async finish(): Promise<{ readonly blocks: ReadonlyMap<number, WrittenBlock>; readonly kept: number }> {
     await Promise.all(this.#writers.map((w) => w.busy));

@@ -8,17 +8,13 @@ import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists
 /** Number of digits in the lower part of a sum (lists/balanceChanges.sql.ts). */
 export const LOWER_DIGITS = 18;
 
-/** Returns the SQL expression of an amount's number of decimals. */
 export const decimalsOf = (amount: string): string =>
   `CASE WHEN contains(${amount}, '.') THEN strlen(${amount}) - strpos(${amount}, '.') ELSE 0 END`;
 
 /** SQL condition for records whose amounts are summed. Other amounts are not parsed, because text functions are slow. */
 const IS_SUMMED = `operation IN ('mint', 'burn') AND amount IS NOT NULL`;
 
-/**
- * SQL expressions of a summed amount: its digits without decimal point, which are the amount in smallest units, and its number of decimals.
- * Both are NULL if the record's amount is not summed.
- */
+/** SQL expressions of a summed amount: in smallest units, as text, and its number of decimals. NULL if the amount is not summed. */
 const DIGITS = `CASE WHEN ${IS_SUMMED} THEN replace(amount, '.', '') END`;
 const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN ${decimalsOf('amount')} END`;
 
@@ -74,15 +70,11 @@ export const asCounts = (rows: string, sign: 1 | -1): string =>
 
 const COUNTED = { ...BLOCK_RUNES, timestamp: 'BIGINT' } as const;
 
-/** Columns of records from which the counts are made. */
 type Countable = TableWith<
   'block_height' | 'rune_id' | 'rune_number' | 'rune_name' | 'rune_spaced_name' | 'operation' | 'amount' | 'timestamp'
 >;
 
-/**
- * Counts the records of `kept` that are in the blocks of `written`, one range of blocks after the other, because a first build writes all
- * blocks.
- */
+/** Counts the records of `kept` in the blocks `written`, one range of blocks after the other, because a first build writes all blocks. */
 export async function countWritten(
   kept: Countable,
   written: TableWith<'block_height' | 'records'>,

@@ -25,11 +25,10 @@ export const ETCHING_ORDER = 'block_height, tx_index, number, id';
 
 /**
  * Lists the etchings in the state. Returns undefined when the input may lack some etchings: it has no runes table, a runes table that lacks
- * columns, or records of a rune that the runes table lacks. No table is needed if the blocks show that there are no runes.
- *
- * `hasCounts` needs records of every block with an etching, because an etching is a record. It also needs the rune with the number 0,
- * without which the runes table may lack the oldest runes. And every block from the first block that was read, or from the first etching,
- * must have records or have been read. If the input does not list the blocks that were read, such gaps cannot be detected.
+ * columns, or records of a rune that the runes table lacks. No table is needed if the blocks show that there are no runes. `hasCounts`
+ * needs records of every block with an etching, because an etching is a record. It also needs the rune with the number 0, without which the
+ * runes table may lack the oldest runes. And every block from the first block that was read, or from the first etching, must have records
+ * or have been read. If the input does not list the blocks that were read, such gaps cannot be detected.
  */
 export async function listEtchings(state: StateTables, store: Store): Promise<Etchings | undefined> {
   const isKnown = `form IN (${FORMS_OF_ROWS.map(literal).join(', ')})`;

@@ -1,10 +1,8 @@
 /**
  * The state of the last build: the input files that it read, and the blocks and transactions that it wrote. It is a DuckDB file in the
- * cache folder, attached to the store as `state`. The file has no records, so its size is a few percent of the output's.
- *
- * Changes are in memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed build leaves the file
- * unchanged. There is no transaction until `commit`, because DuckDB would use only one thread to scan the rows that the transaction has
- * inserted.
+ * cache folder, attached to the store as `state`. The file has no records, so its size is a few percent of the output's. Changes are in
+ * memory until `commit`, whose checkpoint replaces the content of the file in one step. So a killed build leaves the file unchanged. There
+ * is no transaction until `commit`, because DuckDB would use only one thread to scan the rows that the transaction has inserted.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -22,10 +20,7 @@ import { BLOCK_RUNES, RUNE_COUNTS } from './countBlocks.ts';
 
 const FILE = 'state.duckdb';
 
-/**
- * Version of the state's tables and of output files that are not pages. A build ignores a state of another version, and is then a full
- * build.
- */
+/** Version of the state's tables and of output files that are not pages. A build is full if the state has another version. */
 export const FORMAT = 21;
 
 const program = `${VERSION} ${FORMAT}`;
@@ -37,9 +32,8 @@ class DamagedStateError extends Error {
 /**
  * Columns of written blocks. `operations` has the number of records of each operation, separated by commas, in the order of OPERATIONS.
  * `files` and `bytes` count the pages of the block and of its transactions; both are 0 in layout `archive`. `packed` is the size of the
- * block's compressed pages in the archive, in bytes; 0 without an archive. `digest` is the published digest of the records. Records do not
- * have the outputs that the block spends, so `spent_digest` is a separate digest of these outputs. It is empty if the input does not list
- * them.
+ * block's compressed pages in the archive, in bytes; 0 without an archive. `digest` is the published digest of the records. `spent_digest`
+ * is of the outputs that the block spends, which records do not have. It is empty if the input does not list them.
  */
 export const WRITTEN = {
   ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
@@ -52,7 +46,6 @@ export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
 /** Columns of transactions. `first` is the index of the transaction's first record in its block, in served order. */
 export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
 
-/** Tables of the state, which is attached as `state`. */
 export class StateTables {
   /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
   readonly basis = new Table('state.basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
@@ -94,12 +87,9 @@ export class State extends StateTables {
 
   /**
    * Attaches the state in a cache folder, which must exist, and locks it until the store is closed. A dry run has no cache folder and gets
-   * an empty state in memory.
-   *
-   * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the output's manifest,
-   * undefined when the output is incomplete. `whyFull` forces a full build, for which all tables are empty.
-   *
-   * Throws a LockedError when another build is using the folder, and a DamagedStateError when the file is damaged.
+   * an empty state in memory. The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of
+   * the output's manifest, undefined when the output is incomplete. `whyFull` forces a full build, for which all tables are empty. Throws a
+   * LockedError when another build is using the folder, and a DamagedStateError when the file is damaged.
    */
   static async attach(
     store: Store,
@@ -154,7 +144,6 @@ export class State extends StateTables {
 /** Returns the paths of the state file and of DuckDB's write-ahead log. */
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
-/** Creates missing tables, and empties existing tables. */
 const createTables = (store: Store): Promise<void> =>
   store.run(
     Object.values({ ...TABLES })
@@ -164,7 +153,6 @@ const createTables = (store: Store): Promise<void> =>
 
 const TABLES = new StateTables();
 
-/** Returns the reason why a build cannot use the state; undefined when it can use the state. */
 async function whyNot(store: Store, settings: string, manifest: string | undefined): Promise<string | undefined> {
   const [basis] = await store.rows(`SELECT * FROM ${TABLES.basis}`, { program: text, settings: text, manifest: text });
   if (basis === undefined) return 'there is no cache of an earlier build';

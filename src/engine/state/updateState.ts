@@ -11,7 +11,6 @@ import { asCounts, countWritten, RUNE_COUNTS, summedChanges, summedCounts } from
 import { ETCHING_ORDER } from './knownEtchings.ts';
 import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
 
-/** A block whose pages this build wrote. */
 export interface NewBlock extends Pick<BatchBlock, 'hash' | 'records' | 'transactions' | 'operations' | 'digest'>, WrittenBlock {
   /** Digest of the outputs that the block spends; empty if the input does not list them. */
   readonly spentDigest: string;
@@ -127,10 +126,7 @@ export async function updateRead({ sources, tip }: Pick<Loaded, 'sources' | 'tip
 const CHANGED_RUNES = columns('id VARCHAR, name VARCHAR, block_height BIGINT, is_new BOOLEAN');
 export type ChangedRunes = Table<typeof CHANGED_RUNES>;
 
-/**
- * Replaces the runes of files that were read or removed. Numbers the etchings again from the lowest changed etching up. Returns the changed
- * runes.
- */
+/** Replaces the runes of read and removed files. Numbers the etchings again from the lowest changed one up. Returns the changed runes. */
 export async function updateRunes({ runes }: Pick<Loaded, 'runes'>, state: StateTables, store: Store): Promise<ChangedRunes> {
   if (runes === undefined) return store.table('changed_runes', CHANGED_RUNES);
   const { read, isKept } = runes;

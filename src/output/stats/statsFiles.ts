@@ -34,7 +34,6 @@ export const lineOf = (fields: Readonly<Record<string, readonly string[]>>): str
   `'}'`,
 ];
 
-/** Returns the SQL expression of a block's line, for a row of the state's table of blocks. */
 export function blockLine(dialect: Dialect): string {
   const pieces = lineOf({
     height: ['block_height'],
@@ -72,10 +71,7 @@ export interface StatsTables {
   readonly runeCounts: Table<typeof RUNE_COUNTS>;
 }
 
-/**
- * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines, concatenated for each file. `first` is the lowest height
- * of the file. The lines of a file may be split over several consecutive items.
- */
+/** Yields the lines of a query (first DOUBLE, line BLOB) by file, whose lowest height is `first`. A file may have several items. */
 export async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
     const [firsts, { bytes, offsets }] = [readDoubles(chunk, 0), joinedBlobs(chunk, 1)];
