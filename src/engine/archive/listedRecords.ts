@@ -34,10 +34,7 @@ export interface LevelPlan extends LevelRange {
   readonly isKept: boolean;
 }
 
-/**
- * Plans the levels of a build, the lowest first. `old` has the lists of the last build; undefined if that build had no lists. Levels with a
- * block at height `changed` or above are not kept.
- */
+/** Plans the levels, the lowest first. `old` has the lists of the last build, if any. Levels that reach height `changed` are not kept. */
 export function planLevels(
   { tip, lowest, replaced, limits: { listLevels } }: ArchivedBlocks,
   old: Pick<ListTables, 'tip' | 'lowest'> | undefined,

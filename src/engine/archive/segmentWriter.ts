@@ -88,7 +88,7 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
   return pieces;
 }
 
-/** Returns the piece of a complete segment, or of all segments of an unchanged block that fills several, whose files are kept unread. */
+/** Returns the piece of a segment, or of all segments of an unchanged block that fills several: a build keeps their files unread. */
 const wholeSegments = (segments: readonly [Segment, ...Segment[]], old: StoredArchive): Source => ({
   first: segments[0].first,
   last: segments[0].last,

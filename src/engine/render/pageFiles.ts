@@ -1,7 +1,4 @@
-/**
- * Converts a batch of rendered records to the page files of its lists. The records of a page are a slice of the batch's bytes. Only lists
- * by operation first copy their records into one buffer, because the records of an operation are not consecutive.
- */
+/** Converts a batch of rendered records to the page files of its lists. The records of a page are a slice of the batch's bytes. */
 import { OPERATIONS, type Operation } from '../../pages/blockAndTransactionLists.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../../pages/envelope.ts';
 import { blockStem, idName, pagePath, pagesOf, stemOf } from '../../pages/filePaths.ts';
@@ -101,7 +98,7 @@ function emitList(
 /** Buffer of `gather`, reused because allocating memory costs more than copying the records. */
 const gathered = new RecordBytes(0, 0);
 
-/** Copies the records of one operation of a block into one buffer. The next call overwrites the result. */
+/** Copies the records of an operation of a block, which are not consecutive, into one buffer. The next call overwrites the result. */
 function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
   gathered.clear();
   const { offsets, bytes } = batch;
