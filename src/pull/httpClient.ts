@@ -1,8 +1,6 @@
 /**
  * HTTP client with a rate limit, retries, and limits on the size and the time of each answer. Follows no redirects, so that a server can
- * send a pull to no other host.
- *
- * Uses undici's request() instead of fetch(), which takes four times the CPU time for a block.
+ * send a pull to no other host. Uses undici's request(), because fetch() takes four times the CPU time for a block.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
@@ -18,7 +16,6 @@ export interface ClientOptions {
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
   readonly retries: number;
-  /** Maximum number of parallel requests. */
   readonly concurrency?: number;
   /** Longest time without data from the server, in milliseconds. */
   readonly timeoutMs: number;
@@ -27,7 +24,6 @@ export interface ClientOptions {
   /** Maximum pause before the first retry, in milliseconds. Doubles with each further retry. */
   readonly pauseMs: number;
   readonly signal: AbortSignal;
-  /** Called before every retry. `why` describes the failure. */
   readonly onRetry: (why: string) => void;
   readonly clock?: Clock | undefined;
 }
@@ -40,7 +36,6 @@ export interface Clock {
 
 const CLOCK: Clock = { now: () => performance.now(), wait: (ms, signal) => sleep(ms, undefined, { signal }) };
 
-/** How to read an answer. */
 export interface Reading {
   /** Largest body of an answer with the wanted content, in bytes. */
   readonly limit: number;
@@ -55,12 +50,6 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Complete body if the status is 200 or 206, otherwise the first part of the body, up to about REFUSAL_BYTES. */
   readonly body: Buffer;
-}
-
-/** Result of a request. `body` is undefined unless the status is 200. */
-export interface Reply<T> {
-  readonly status: number;
-  readonly body: T | undefined;
 }
 
 /** A failure that a retry may fix. `waitMs` is the server's Retry-After, in milliseconds. */
@@ -81,11 +70,8 @@ const LONGEST_WAIT_MS = 15 * 60_000;
 /** Longest time for a complete answer, as a multiple of `timeoutMs`, because a server could send a byte at a time forever. */
 const LONGEST_ANSWER = 20;
 
-/** Largest accepted response body if the caller gives no smaller limit. Files of archives are the largest bodies. */
-const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
-
-/** Maximum number of bytes to read from a body without the wanted content. The rest of the body is ignored. */
-const REFUSAL_BYTES = 64 * 1024;
+/** Largest body that `get` accepts by default, and how much of a body without the wanted content is read, in bytes. */
+const [LARGEST_BODY_BYTES, REFUSAL_BYTES] = [256 * 1024 * 1024, 64 * 1024];
 
 /** Reason for the abort of a request whose answer was read. Without a reason, each abort would create an error. */
 const ENDED = new Error('the request has ended');
@@ -128,13 +114,13 @@ export class Client {
   }
 
   /**
-   * Requests a URL, and parses the body of an answer with status 200, of at most `most` bytes. Retries if `parse` throws, because the body
-   * may be damaged, and if a retry may change the status (`isPassing`). Returns any other status. Throws a BuildError if the last retry
-   * fails, and an InputError for a redirect.
+   * Requests a URL, and parses the body of an answer with status 200, of at most `limit` bytes. Retries if `parse` throws, because the body
+   * may be damaged, and if a retry may change the status (`isPassing`). Returns any other status without a body. Throws a BuildError if the
+   * last retry fails, and an InputError for a redirect.
    */
-  get<T>(url: string, parse: (body: Buffer) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
+  get<T>(url: string, parse: (body: Buffer) => T, limit = LARGEST_BODY_BYTES): Promise<{ status: number; body: T | undefined }> {
     return this.persist(url, async () => {
-      const { status, body } = await this.ask(url, { limit: Math.min(most, LARGEST_BODY_BYTES) });
+      const { status, body } = await this.ask(url, { limit });
       return { status, body: status === 200 ? parsed(body, parse) : undefined };
     });
   }
@@ -181,16 +167,20 @@ export class Client {
   }
 
   /**
-   * Sends a request as soon as fewer are running than may be, and reads the answer, whatever its status. Throws a PassingError if the
-   * network fails, or if the answer is cut short, too large or too slow. Throws an InputError for a redirect. Throws the reason of the
-   * signal when the signal aborts.
+   * Sends a request as soon as `concurrency`, `rate` and Retry-After allow it, and reads the answer, whatever its status. Throws a
+   * PassingError if the network fails, or if the answer is cut short, too large or too slow. Throws an InputError for a redirect. Throws
+   * the reason of the signal when the signal aborts.
    */
   send(url: URL, reading: Reading): Promise<Answer> {
     return this.#atOnce.run(() => this.#send(url, reading));
   }
 
   async #send(url: URL, { limit, sink, headers = {} }: Reading): Promise<Answer> {
-    const { signal, timeoutMs, longestMs = timeoutMs * LONGEST_ANSWER } = this.options;
+    const { rate, signal, timeoutMs, longestMs = timeoutMs * LONGEST_ANSWER } = this.options;
+    // The turn comes after the wait for a running request: requests that have their turn must not leave all at once.
+    const left = () => this.#next - this.#clock.now();
+    for (let ms = left(); ms > 0; ms = left()) await this.#clock.wait(ms, signal);
+    if (rate > 0) this.#next = this.#clock.now() + 1000 / rate;
     signal.throwIfAborted();
     // AbortSignal.any() would leak memory: each request would stay attached to the signal, which lives as long as the pull.
     const request = new AbortController();
@@ -248,29 +238,13 @@ export class Client {
     }
   }
 
-  /** Sends a request like `send`, but in its turn. Throws a PassingError for a status that may change. */
+  /** Sends a request like `send`, but throws a PassingError for a status that may change. */
   async ask(url: string, reading: Reading): Promise<Answer> {
     const headers = { 'accept-encoding': 'identity', 'user-agent': 'node', ...reading.headers };
-    // The turn comes after the wait for a running request: requests that have their turn must not leave all at once.
-    const answer = await this.#atOnce.run(async () => {
-      await this.#turn();
-      return this.#send(new URL(url), { ...reading, headers });
-    });
+    const answer = await this.send(new URL(url), { ...reading, headers });
     if (isPassing(answer.status))
       throw new PassingError(`was answered with status ${answer.status}`, retryAfter(String(answer.headers['retry-after'])));
     return answer;
-  }
-
-  /** Waits until the rate limit and Retry-After allow another request. */
-  async #turn(): Promise<void> {
-    const { rate, signal } = this.options;
-    for (;;) {
-      signal.throwIfAborted();
-      const now = this.#clock.now();
-      if (this.#next <= now) break;
-      await this.#clock.wait(Math.min(this.#next - now, 1000), signal);
-    }
-    if (rate > 0) this.#next = Math.max(this.#next, this.#clock.now()) + 1000 / rate;
   }
 }
 
