@@ -25,13 +25,15 @@ const [MANIFEST_BYTES, DIGESTS_BYTES] = [16 * 1024 * 1024, 1024 * 1024];
 /** Maximum number of ranges that were read: to join two lists of ranges takes the product of their lengths. */
 const MOST_RUNS = 10_000;
 
+/** Archive files to keep in memory, in bytes, and to fetch at the same time: a reader may ask for a file of each level. */
+const [KEPT_BYTES, FETCHES] = [MOST_OBJECT, 2];
+
 /**
  * Fetches the mirror's manifest. Returns undefined if the host has none. Throws an InputError if the manifest has another format version,
  * or impossible values, such as a height that no chain of blocks reaches.
  */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
-  // Text that does not begin with `{` comes from another program. Invalid JSON after `{` may be a body that was cut off: JSON.parse()
-  // throws, so the client retries the request.
+  // Text that does not begin with `{` comes from another program. Invalid JSON after `{` may be cut off: the client then retries.
   const parse = (text: string): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined);
   const { body } = await client.get(`${base}/${MANIFEST_PATH}`, (bytes) => parse(bytes.toString()), MANIFEST_BYTES);
   const { generator, format } = Object(body) as Readonly<Record<string, unknown>>;
@@ -49,17 +51,15 @@ export async function findManifest(base: string, client: Client): Promise<Manife
 /** Describes the first impossible value in a manifest, before the values decide how much a pull reads. Undefined if none. */
 export function impossible({ heights, blocks, tip, sources = [] }: Manifest): string | undefined {
   const read = sources.flatMap((source) => source.blocks);
-  const wrong = wrongRun(heights) ?? sources.map((source) => wrongRun(source.blocks)).find((run) => run !== undefined);
+  const [wrong] = [heights, ...sources.map((source) => source.blocks)].flatMap((runs) =>
+    runs.filter(([first, last], i) => first > last || last > HIGHEST || first <= (runs[i - 1]?.[1] ?? -1)),
+  );
   if (wrong !== undefined)
     return `has the range of heights ${wrong.join('..')}, which is not ascending, not above the range before it, or ends above ${HIGHEST}`;
   if ((tip?.height ?? 0) > HIGHEST) return `has the last block ${tip?.height}, above the highest possible height ${HIGHEST}`;
   if (blocks > MOST_BLOCKS) return `lists ${blocks} blocks, more than ${MOST_BLOCKS}`;
   return read.length > MOST_RUNS ? `has ${read.length} ranges of blocks that were read, more than ${MOST_RUNS}` : undefined;
 }
-
-/** Returns the first range that is invalid or not above the range before it. */
-const wrongRun = (runs: readonly (readonly [number, number])[]): readonly [number, number] | undefined =>
-  runs.find(([first, last], i) => first > last || last > HIGHEST || first <= (runs[i - 1]?.[1] ?? -1));
 
 /** Manifest of a mirror, and the blocks in its digest files, heights ascending. */
 export interface Listing {
@@ -86,13 +86,19 @@ export async function readListing(base: string, client: Client): Promise<Listing
   });
 }
 
-/** Returns a reader of a mirror's archive, which fetches complete files, checks the hash in their names, and keeps some. */
+/** Reads a mirror's archive: fetches complete files, checks the hash in their names, and keeps some. Undefined if the mirror lacks one. */
 export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFile>, 'read' | 'inflate'> {
   // Keeps promises, so that concurrent reads of a file fetch it once.
   const files = new PartCache(KEPT_BYTES);
   const fetches = new AtOnce(FETCHES);
   const fetchFile = (path: string, size: number) => {
-    const file = fetches.run(() => fetchWhole(path, size, base, client));
+    const file = fetches.run(async () => {
+      const { status, body } = await client.get(`${base}/${path}`, (bytes) => bytes, Math.min(size, MOST_FILE));
+      if (status === 404) return undefined;
+      if (body === undefined) throw new BadDataError(`needs ${path}, but the mirror answered with status ${status}`);
+      if (openFile(archiveNameOf(path) ?? '', body) === undefined) throw new BadDataError(`needs ${path}, which is damaged on the mirror`);
+      return body;
+    });
     files.keep(path, { value: file, bytes: size });
     file.catch(() => files.forget(path));
     return file;
@@ -108,17 +114,5 @@ export function filesOfArchive(base: string, client: Client): Pick<Files<OpenFil
   };
 }
 
-/** Returns the base URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
+/** URL of a mirror's files, without a trailing slash. `url` may end with `/runes/v1`. */
 export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
-
-/** Archive files to keep in memory, in bytes, and to fetch at the same time: a reader may ask for a file of each level. */
-const [KEPT_BYTES, FETCHES] = [MOST_OBJECT, 2];
-
-/** Returns a complete file, undefined if the mirror lacks it. Rejects if it is larger, or has another hash than its name. */
-async function fetchWhole(path: string, size: number, base: string, client: Client): Promise<Uint8Array | undefined> {
-  const { status, body } = await client.get(`${base}/${path}`, (bytes) => bytes, Math.min(size, MOST_FILE));
-  if (status === 404) return undefined;
-  if (body === undefined) throw new BadDataError(`needs ${path}, but the mirror answered with status ${status}`);
-  if (openFile(archiveNameOf(path) ?? '', body) === undefined) throw new BadDataError(`needs ${path}, which is damaged on the mirror`);
-  return body;
-}

@@ -1,9 +1,7 @@
 /**
- * Pulls the rows of another mirror: reads its index, fetches the files that the folder lacks, checks each, and replaces the index of the
- * folder. The manifest has the hash of the mirror's index, and the index has the hash of each file. A separate process checks the rows
- * (readerProcesses.ts). After a kill, files that were fetched are not fetched again.
- *
- * No text of an index becomes a path: paths are computed from checked heights and digests.
+ * Pulls the rows of another mirror: reads its index, fetches the files that the folder lacks, checks each (readerProcesses.ts), and
+ * replaces the index of the folder. The manifest has the hash of the mirror's index, which has the hash of each file. After a kill, files
+ * that were fetched are not fetched again. No text of an index becomes a path: paths are computed from checked heights and digests.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -50,10 +48,7 @@ class MovedError extends Error {}
 
 type Options = PullOptions & { readonly limits: RowsLimits };
 
-/**
- * Pulls once. Throws an InputError for a host without a mirror, a mirror without rows, an impossible index or another settled block, and a
- * BuildError if a file is wrong.
- */
+/** Throws an InputError for no mirror, no rows, an impossible index or another settled block, and a BuildError if a file is wrong. */
 export async function pullRows(options: Options, base: string, client: Client, tools: Tools): Promise<PullResult> {
   const reader = new RowsReader(options.limits, tools.store.processMemory);
   try {
@@ -111,9 +106,8 @@ class RowsPull {
       throw new InputError(`${name} begins at block ${lowest}, in the middle of ${join(folder, rowsName('files', cut))}`, [
         'Pull from the source of this file, or remove the folder and pull again.',
       ]);
-    const held = new Set(known.values());
-    const isNew = (file: RowFile) => !held.has(file);
-    const [newFiles, newRunes] = [files.filter(isNew), runes.filter(isNew)];
+    const isNew = (kind: Kind) => (file: RowFile) => !known.has(rowsName(kind, file));
+    const [newFiles, newRunes] = [files.filter(isNew('files')), runes.filter(isNew('runes'))];
     const blocks = newFiles.reduce((sum, { first, last }) => sum + last - first + 1, 0);
     if (isFirst) {
       const todo = newFiles.length === 0 ? 'nothing to fetch' : `${count(newFiles.length, 'file')} to fetch`;
@@ -134,10 +128,8 @@ class RowsPull {
       index = this.#indexOf([...kept, ...files], [...older, ...runes], from, lowest);
       commitIndex(folder, index, workFile(folder, '.json'));
     }
-    const runs =
-      index.sources.length > 0
-        ? index.sources.flatMap((source) => source.blocks)
-        : index.files.map(({ first, last }) => [first, last] as const);
+    const read = index.sources.flatMap((source) => source.blocks);
+    const runs = read.length > 0 ? read : index.files.map(({ first, last }) => [first, last] as const);
     return {
       blocks,
       records: newFiles.reduce((total, { rows }) => total + rows, 0),
@@ -198,19 +190,15 @@ class RowsPull {
     const high = Math.min(tip.height, this.theirs.tip?.height ?? -1);
     const within = (all: readonly RowFile[]) => all.filter(({ first, last }) => last >= low && first <= high);
     const [ours, theirs] = [within(dropped), within(added)];
-    if (ours.length + theirs.length === 0) return 0;
+    const paths = [...ours, ...theirs].map((file) => join(folder, rowsName('files', file)));
+    if (paths.length === 0) return 0;
     // With random bytes before each row, a mirror cannot choose other rows of a settled block that have the same sum.
-    const salt = randomBytes(16).toString('hex');
-    const blocks = (all: readonly RowFile[]) =>
-      all.length === 0
-        ? 'SELECT NULL::BIGINT AS block_height, NULL::HUGEINT AS content WHERE false'
-        : `SELECT block_height, sum(md5_number_lower('${salt}' || r::VARCHAR)::HUGEINT) AS content FROM ${readFiles(
-            'parquet',
-            all.map((file) => join(folder, rowsName('files', file))),
-          )} r WHERE block_height BETWEEN ${low} AND ${high} GROUP BY block_height`;
+    const sum = `sum(md5_number_lower('${randomBytes(16).toString('hex')}' || r::VARCHAR)::HUGEINT)`;
+    const isOurs = `file_index < ${ours.length}`;
     const differing = await this.tools.store.rows(
-      `SELECT coalesce(a.block_height, b.block_height) AS height, a.block_height IS NOT NULL AS "isOurs"
-       FROM (${blocks(ours)}) a FULL JOIN (${blocks(theirs)}) b USING (block_height) WHERE a.content IS DISTINCT FROM b.content ORDER BY height`,
+      `SELECT block_height AS height, bool_or(${isOurs}) AS "isOurs" FROM ${readFiles('parquet', paths)} r
+       WHERE block_height BETWEEN ${low} AND ${high} GROUP BY height
+       HAVING ${sum} FILTER (${isOurs}) IS DISTINCT FROM ${sum} FILTER (NOT ${isOurs}) ORDER BY height`,
       { height: int, isOurs: flag },
     );
     const [fork] = differing;
@@ -225,7 +213,7 @@ class RowsPull {
     return differing.filter(({ isOurs }) => isOurs).length;
   }
 
-  /** Returns the new index. `from` is the first wanted height, `lowest` the first of the mirror. */
+  /** `from` is the first wanted height, `lowest` the first of the mirror. */
   #indexOf(files: RowFile[], runes: RowFile[], from: number, lowest: number): FolderIndex {
     const [ours, { tip, network, ends, spent, ...theirs }] = [this.#ours, this.theirs];
     const sources = joinSources([theirs.sources, ours.sources], [[Math.min(from, files[0]?.first ?? from), tip?.height ?? -1]]);

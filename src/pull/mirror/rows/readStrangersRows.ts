@@ -1,9 +1,7 @@
 /**
- * Reads and checks a Parquet file of another mirror. Runs in a separate process (readerProcesses.ts). There, DuckDB can open only the files
- * of the request, and no network connections.
- *
- * So a wrong file cannot crash the pull, keep it busy forever or fill its memory. The process is not a sandbox: code that runs through a
- * vulnerability of DuckDB has the rights of the process.
+ * Reads and checks a Parquet file of another mirror, in a separate process (readerProcesses.ts), so that a wrong file cannot crash the
+ * pull, keep it busy forever or fill its memory. There, DuckDB can open only the files of the request, and no network connections. The
+ * process is not a sandbox: code that runs through a vulnerability of DuckDB has the rights of the process.
  */
 import { rmSync } from 'node:fs';
 import { z } from 'zod';
@@ -36,14 +34,13 @@ export type RowsRequest = z.infer<typeof request>;
 
 /** Why a file is refused; nothing if it is accepted. */
 export const rowsReply = z.strictObject({ fault: z.string().optional() });
-type RowsReply = z.infer<typeof rowsReply>;
 
 /** Reads requests, one per line, until the input ends. Writes one line with the reply to each request. */
 export async function answerRequests(input: AsyncIterable<string>, write: (line: string) => void): Promise<void> {
   for await (const line of input) write(`${JSON.stringify(await answer(request.parse(JSON.parse(line))))}\n`);
 }
 
-async function answer(request: RowsRequest): Promise<RowsReply> {
+async function answer(request: RowsRequest): Promise<z.infer<typeof rowsReply>> {
   const { path, runes, memoryLimit } = request;
   const scratch = `${path}.spilled`;
   const store = await Store.open({ memoryLimit, threads: 1, scratch, only: [path, ...runes] });
@@ -66,9 +63,8 @@ const MOST_BYTES: Readonly<Record<string, number>> = { address: 200, receiver_ad
 
 /**
  * Checks the sizes in footer and page headers before DuckDB reads the file, so that unpacking cannot fill the memory. Then checks all that
- * a build checks, so that no build refuses the rows: columns, order, cells, and that blocks, transactions and runes do not contradict
- * themselves. Also checks that cells are short, that all rows are of the blocks from `first` to `last`, and that rows of a node conserve
- * runes.
+ * a build checks, so that no build refuses the rows. Also checks that cells are short, that all rows are of the blocks from `first` to
+ * `last`, and that rows of a node conserve runes.
  */
 async function faultOf({ path, kind, rows, first, last, hasSpent, runes, limits }: RowsRequest, store: Store): Promise<string | undefined> {
   const [heights, isLedger] = [last - first + 1, kind === 'files'];

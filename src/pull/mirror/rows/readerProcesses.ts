@@ -30,7 +30,6 @@ type FileRequest = Omit<RowsRequest, 'memoryLimit' | 'limits'>;
 
 export type RowsLimits = Pick<WorkLimits, 'rowsReadMs' | 'rowBytes' | 'spentBytes'>;
 
-/** A process, and its replies. `end` resolves when the process has ended. */
 interface Reader {
   readonly child: ChildProcess;
   readonly lines: Interface;
@@ -38,7 +37,6 @@ interface Reader {
 }
 
 export class RowsReader {
-  /** Limits the number of parallel requests, each in a process of its own, to what the memory allows. */
   readonly #atOnce: AtOnce;
   readonly #memoryLimit: string;
   readonly #idle: Reader[] = [];
@@ -57,30 +55,28 @@ export class RowsReader {
 
   /** Waits for a free process, which then checks the file. Rejects with a BadDataError if it is refused, or takes too long. */
   read(request: FileRequest): Promise<void> {
-    return this.#atOnce.run(() => this.#read(request));
-  }
-
-  async #read(request: FileRequest): Promise<void> {
-    const reader = this.#idle.pop() ?? this.#start();
-    const timer = setTimeout(() => reader.child.kill('SIGKILL'), this.limits.rowsReadMs);
-    try {
-      const reply = once(reader.lines, 'line') as Promise<[string]>;
-      const { rowBytes, spentBytes } = this.limits;
-      // Paths are absolute, because DuckDB compares them with the files that it may open.
-      const paths = { path: resolve(request.path), runes: request.runes.map((path) => resolve(path)) };
-      const more = { memoryLimit: this.#memoryLimit, limits: { rowBytes, spentBytes } };
-      reader.child.stdin?.write(`${JSON.stringify({ ...request, ...paths, ...more })}\n`);
-      const line = await Promise.race([reply, reader.end]);
-      if (line === undefined)
-        throw new BadDataError(
-          `crashed the process that read them, or took more than ${this.limits.rowsReadMs / 1000} s: the files are damaged or too large`,
-        );
-      const { fault } = rowsReply.parse(JSON.parse(line[0]));
-      this.#idle.push(reader);
-      if (fault !== undefined) throw new BadDataError(`are refused: ${fault}`);
-    } finally {
-      clearTimeout(timer);
-    }
+    return this.#atOnce.run(async () => {
+      const reader = this.#idle.pop() ?? this.#start();
+      const { rowsReadMs, rowBytes, spentBytes } = this.limits;
+      const timer = setTimeout(() => reader.child.kill('SIGKILL'), rowsReadMs);
+      try {
+        const reply = once(reader.lines, 'line') as Promise<[string]>;
+        // Paths are absolute, because DuckDB compares them with the files that it may open.
+        const paths = { path: resolve(request.path), runes: request.runes.map((path) => resolve(path)) };
+        const more = { memoryLimit: this.#memoryLimit, limits: { rowBytes, spentBytes } };
+        reader.child.stdin?.write(`${JSON.stringify({ ...request, ...paths, ...more })}\n`);
+        const line = await Promise.race([reply, reader.end]);
+        if (line === undefined)
+          throw new BadDataError(
+            `crashed the process that read them, or took more than ${rowsReadMs / 1000} s: the files are damaged or too large`,
+          );
+        const { fault } = rowsReply.parse(JSON.parse(line[0]));
+        this.#idle.push(reader);
+        if (fault !== undefined) throw new BadDataError(`are refused: ${fault}`);
+      } finally {
+        clearTimeout(timer);
+      }
+    });
   }
 
   close(): void {
