@@ -19,9 +19,7 @@ export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),
   about: 'Fetches blocks into the input folder from a Bitcoin Core node, or from another mirror.',
   flags: [
-    flag('from URL', 'The source: core:http://127.0.0.1:8332 or https://host[/prefix].', {
-      heading: 'What to fetch',
-    }),
+    flag('from URL', 'The source: core:http://127.0.0.1:8332 or https://host[/prefix].', { heading: 'What to fetch' }),
     flag('to DIR', 'The input folder. Files are written to its subfolder pulled.', { byDefault: 'input' }),
     flag('blocks RANGE', 'Heights as A.., A..B or ..B; or -N.. for the last N blocks, which removes older ones.', {
       byDefault: 'from the first pulled block, or the first of the source',
@@ -59,13 +57,10 @@ export const PULL_COMMAND: Command = {
 /** Maximum of --confirmations, each with 100 KB of memory or a file. No reorganisation was ever deeper than a hundred blocks. */
 const MOST_CONFIRMATIONS = 10_000;
 
-/** What a pull is asked for. */
 export interface PullRequest extends Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'concurrency' | 'onRetry'> {
-  /** The input folder. Files are written to its subfolder `pulled`. */
   readonly to: string;
   /** An `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
-  /** Server that has the blocks which the node has pruned. */
   readonly blockSource?: URL | undefined;
   /** Memory limit of the process, such as `1GB`. */
   readonly memoryLimit: string;
@@ -73,7 +68,6 @@ export interface PullRequest extends Omit<NodePullOptions, 'folder'>, Omit<Clien
   readonly builds?: BuildOptions | undefined;
 }
 
-/** URL of a Bitcoin Core node. */
 export class NodeUrl {
   constructor(readonly url: URL) {}
 }

@@ -28,7 +28,6 @@ export interface PullOptions {
   readonly signal: AbortSignal;
 }
 
-/** What the steps of a pull share. */
 export interface Tools {
   readonly store: Store;
   readonly log: Log;

@@ -42,18 +42,14 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<
   }
 }
 
-/**
- * Pulls into the input folder. Throws the errors of pullRows() and NodePull, a LockedError if another pull is using the folder, and a
- * CliError if the signal aborts.
- */
+/** Throws the errors of pullRows() and NodePull, a LockedError if another pull uses the folder, and a CliError if the signal aborts. */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
   const clock = new Stopwatch();
   // Every request and connection adds a listener to the signal. By default, Node warns of a leak above ten listeners.
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
-  // DuckDB only writes the rows of a node's blocks, which is so little work that a second thread would mostly wait. Making the ledger from
-  // rows is more work.
+  // DuckDB only writes the rows of a node's blocks: a second thread would mostly wait. Making the ledger from rows is more work.
   const isContinued = !existsSync(join(folder, STATE_FOLDER)) && attempt(() => readIndex(folder)) !== undefined;
   const isOfBlocks = request.from instanceof NodeUrl && !isContinued;
   const threads = isOfBlocks ? 1 : availableParallelism();
@@ -98,8 +94,8 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
 }
 
 /**
- * Pulls from a node once. If `builds` is given, then pulls and builds each new block until the signal aborts. Makes a damaged ledger again
- * from the rows in the folder, if it has all of them. `done` is called with the result of the first pull.
+ * Pulls from a node once, calls `done`, and with `builds` then pulls and builds each new block until the signal aborts. Makes a damaged
+ * ledger again from the rows in the folder, if it has all of them.
  */
 async function pullFromNode(
   request: Omit<PullRequest, 'from'> & { readonly folder: string; readonly url: URL },

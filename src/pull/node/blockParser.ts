@@ -12,23 +12,15 @@ import { hash256 } from './hash256.ts';
 /** Answer of the thread: a block, or what is wrong with its bytes. */
 export type ParsedBlock = { readonly block: BlockParts } | { readonly damage: string };
 
-interface Asked {
-  readonly resolve: (answer: ParsedBlock) => void;
-  readonly reject: (error: Error) => void;
-}
-
 export class BlockParser {
   #blocks = 0;
   #thread: Worker | undefined;
   /** Blocks that the thread has not answered yet. It answers in order. */
-  readonly #asked: Asked[] = [];
+  readonly #asked: { readonly resolve: (answer: ParsedBlock) => void; readonly reject: (error: Error) => void }[] = [];
 
   constructor(private readonly limits: Pick<Limits, 'blocksBeforeThread'>) {}
 
-  /**
-   * Parses a block. Takes its bytes away from the caller. Rejects with a BlockError like `readBlock`, and with a BuildError if the thread
-   * ends.
-   */
+  /** Takes the bytes away from the caller. Rejects with a BlockError like `readBlock`, and with a BuildError if the thread ends. */
   async read(body: Buffer): Promise<Block> {
     this.#blocks += 1;
     // A plain view: slices of a Buffer take several times as long. A small Buffer shares its memory with others, so only a copy can move to

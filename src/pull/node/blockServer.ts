@@ -1,7 +1,6 @@
 /**
- * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It need not be trusted,
- * because each answer is checked. A block must have the hash that the node names, and the transactions and witnesses that its header and
- * coinbase commit to. A transaction must have the requested id.
+ * Server that has blocks and transactions which the node has pruned: an API of Esplora, or REST of another node. It need not be trusted: a
+ * block must have the requested hash, and the transactions and witnesses that its header and coinbase commit to, a transaction its id.
  */
 import { InputError } from '../../errors.ts';
 import { hashText } from '../../runes/bytes.ts';
@@ -17,7 +16,7 @@ const ENDS = ['/raw', '.bin'] as const;
 
 export class BlockServer {
   readonly #base: string;
-  /** Suffix of the paths that the server answers. Undefined before its first answer. */
+  /** The suffix that the server answers. Undefined before its first answer. */
   #end: (typeof ENDS)[number] | undefined;
 
   /** `base` is the URL before `/block`, such as `https://host/api` or `http://host:8332/rest`. */

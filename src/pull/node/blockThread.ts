@@ -5,16 +5,13 @@ import type { ParsedBlock } from './blockParser.ts';
 import { hash256 } from './hash256.ts';
 
 parentPort?.on('message', (bytes: Uint8Array) => {
-  const answer = (parsed: ParsedBlock, arrays: readonly ArrayBufferView[]) =>
-    parentPort?.postMessage(
-      parsed,
-      arrays.map(({ buffer }) => buffer as ArrayBuffer),
-    );
   try {
     const block = readParts(bytes, hash256);
-    answer({ block }, [bytes, block.txids, block.places, block.inputs, block.scripts, block.scriptLengths]);
+    const arrays = [bytes, block.txids, block.places, block.inputs, block.scripts, block.scriptLengths];
+    const moved = arrays.map(({ buffer }) => buffer as ArrayBuffer);
+    parentPort?.postMessage({ block } satisfies ParsedBlock, moved);
   } catch (error) {
     if (!(error instanceof BlockError)) throw error;
-    answer({ damage: error.message }, []);
+    parentPort?.postMessage({ damage: error.message } satisfies ParsedBlock);
   }
 });

@@ -1,7 +1,7 @@
 /**
- * Compares outputs of a ledger that was made from rows (continueRows.ts) with the node, once the pull has reached the tip. Each must be an
- * unspent output of the node, with the same height and the same address. This finds outputs that rows of a mirror invent or give to another
- * owner. It does not find wrong amounts or missing outputs, because a node knows nothing about runes.
+ * Compares outputs of a ledger that was made from rows (continueRows.ts) with the node, once the pull has reached the tip: height and
+ * address must be the same. This finds outputs that rows of a mirror invent or give to another owner, but neither wrong amounts nor missing
+ * outputs, because a node knows nothing about runes.
  */
 import { randomInt } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, rmSync } from 'node:fs';
@@ -18,15 +18,12 @@ import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import type { Network } from '../../runes/networks.ts';
 import { type DiskLedger, UNCHECKED_FILE } from '../../unspent/diskLedger.ts';
 import { STATE_FOLDER } from '../pulledFiles.ts';
-import type { Tools } from '../pullOptions.ts';
+import type { PullOptions, Tools } from '../pullOptions.ts';
 import { type BitcoinNode, COINS_AT_ONCE } from './coreNode.ts';
 import { hash256 } from './hash256.ts';
 
-/** Maximum number of differences that a message lists. */
-const SHOWN = 5;
-
-/** Maximum number of attempts to ask for the same outputs while the node names another tip, but has no new block. */
-const MOST_ATTEMPTS = 5;
+/** Differences that a message lists, and attempts to ask for the same outputs while the node names another tip, but has no new block. */
+const [SHOWN, MOST_ATTEMPTS] = [5, 5];
 
 /** Outputs to compare: a random sample, or all. */
 export type Check = 'sample' | 'all';
@@ -61,8 +58,7 @@ export class ChosenOutputs {
     if (this.check === 'all') this.#lines.add(line);
     else if (!exceeds(this.limits, 'checkedOutputs', this.seen)) this.#chosen.push(line);
     else {
-      // Reservoir sampling: the nth output replaces a chosen one with probability limit / n. So all outputs have the same probability to be
-      // chosen in the end.
+      // Reservoir sampling: the nth output replaces a chosen one with probability limit / n, so in the end all are equally likely.
       const at = randomInt(this.seen);
       if (at < this.#chosen.length) this.#chosen[at] = line;
     }
@@ -78,12 +74,9 @@ export class ChosenOutputs {
 /** True if the outputs of the folder's ledger have not been compared yet. */
 export const areUnchecked = (folder: string): boolean => existsSync(join(folder, STATE_FOLDER, UNCHECKED_FILE));
 
-interface Checking {
-  readonly folder: string;
+interface Checking extends Pick<PullOptions, 'folder' | 'concurrency' | 'signal'> {
   readonly network: Network;
   readonly ledger: DiskLedger;
-  readonly concurrency: number;
-  readonly signal: AbortSignal;
   /** Pulls new blocks up to the node's tip. */
   readonly catchUp: () => Promise<unknown>;
 }
@@ -112,23 +105,20 @@ export async function checkOutputs(checking: Checking, node: BitcoinNode, { log,
   progress.end();
   rmSync(path);
   const found = `${node.name} has ${count(asked, 'output')} of the rows, at the same height and address; ${spent} others were spent since`;
-  log.info('checked', `${found}. This finds invented outputs and wrong owners, but not wrong amounts, mints, names or missing outputs.`, {
-    asked,
-    spent,
-  });
+  const limits = 'This finds invented outputs and wrong owners, but not wrong amounts, mints, names or missing outputs.';
+  log.info('checked', `${found}. ${limits}`, { asked, spent });
 }
 
-/** Checks some outputs. Returns how many of them are still unspent in the ledger. */
+/** Returns how many of the outputs are still unspent in the ledger. */
 async function checkGroup(group: readonly ClaimedOutput[], checking: Checking, node: BitcoinNode): Promise<number> {
   const { folder, ledger, network, signal, catchUp } = checking;
   for (let attempt = 1; ; attempt += 1) {
     signal.throwIfAborted();
     const { hash } = ledger;
     const unspent = group.filter(({ name }) => ledger.output(outpointBytes(name), 0) !== undefined);
-    const parts = Array.from({ length: Math.ceil(unspent.length / COINS_AT_ONCE) }, (_, i) =>
-      unspent.slice(i * COINS_AT_ONCE, (i + 1) * COINS_AT_ONCE),
-    );
-    const answers = await Promise.all(parts.map((part) => node.coins(part.map(({ name }) => name))));
+    const names = unspent.map(({ name }) => name);
+    const starts = Array.from({ length: Math.ceil(names.length / COINS_AT_ONCE) }, (_, i) => i * COINS_AT_ONCE);
+    const answers = await Promise.all(starts.map((start) => node.coins(names.slice(start, start + COINS_AT_ONCE))));
     if (answers.every(({ tip }) => tip === hash)) {
       const coins = answers.flatMap((answer) => answer.coins);
       const different = unspent.flatMap((output, i) => differenceOf(output, coins[i], network) ?? []);
@@ -148,7 +138,6 @@ async function checkGroup(group: readonly ClaimedOutput[], checking: Checking, n
   }
 }
 
-/** Describes how the node's output differs from that of the rows. Undefined if both are equal. */
 function differenceOf({ name, height, address }: ClaimedOutput, coin: PreviousOutput | undefined, network: Network): string | undefined {
   const found = coin && { height: coin.height, address: addressOf(coin.script, network, hash256) ?? '-' };
   if (found?.height === height && found.address === address) return undefined;

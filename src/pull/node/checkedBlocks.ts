@@ -1,8 +1,6 @@
 /**
- * Reads the blocks of a node in order, and fetches several in advance. Each block must follow the block before it.
- *
- * Keeps the transaction ids of the last blocks, to find outputs that are too young to be the commitment to a name. So a pull need not ask
- * the node for the heights of outputs.
+ * Reads the blocks of a node in order, and fetches several in advance. Each block must follow the block before it. Keeps the transaction
+ * ids of the last blocks, so that a pull need not ask the node which outputs are too young to be the commitment to a name.
  */
 import { InputError } from '../../errors.ts';
 import { CONFIRMATIONS, type Commitment, commitmentsOf, type PreviousOutput } from '../../runes/indexBlock.ts';
@@ -10,7 +8,6 @@ import type { Network } from '../../runes/networks.ts';
 import type { Block } from '../../runes/parseBlock.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import { type BitcoinNode, NO_BLOCK, outpointAt } from './coreNode.ts';
-import { ahead } from './workAhead.ts';
 
 /** Number of blocks, from the etching's block backwards, whose outputs are too young to be the etching's commitment. */
 const TOO_YOUNG = CONFIRMATIONS - 1;
@@ -28,12 +25,8 @@ export interface CheckedBlock {
   readonly previousOutput: (place: Commitment) => PreviousOutput;
 }
 
-/** A block, and the scripts that its inputs spend, by transaction and input. Only of inputs that may spend a commitment. */
-interface FetchedBlock {
-  readonly height: number;
-  readonly block: Block;
-  readonly scripts: ReadonlyMap<string, Uint8Array>;
-}
+/** `scripts` has what inputs spend, by transaction and input: only those that may spend a commitment. */
+type FetchedBlock = Pick<CheckedBlock, 'height' | 'block'> & { readonly scripts: ReadonlyMap<string, Uint8Array> };
 
 export class CheckedBlocks {
   /** The last blocks that were read, newest first. */
@@ -48,13 +41,22 @@ export class CheckedBlocks {
   ) {}
 
   /**
-   * Yields the blocks above the ledger up to `last`. The caller applies each block to the ledger before the next one. `concurrency` is the
-   * number of blocks that are fetched at the same time. Throws a ChainMovedError if the chain changes meanwhile. Throws an InputError if
-   * the first block with runes belongs to another chain.
+   * Yields the blocks above the ledger up to `last`; fetches `concurrency` at the same time. The caller applies each to the ledger before
+   * the next. Throws a ChainMovedError if the chain changes, and an InputError if the first block with runes is of another chain.
    */
   async *read(last: number, concurrency: number): AsyncGenerator<CheckedBlock, void, undefined> {
-    const begin = this.ledger.height + 1;
-    for await (const { height, block, scripts } of ahead(begin, last, concurrency, (at) => this.#fetch(at))) {
+    const fetching: Promise<FetchedBlock>[] = [];
+    let next = this.ledger.height + 1;
+    for (;;) {
+      for (; next <= last && fetching.length < concurrency; next++) {
+        const fetched = this.#fetch(next);
+        // `await turn` throws the error later. Until then, the error must not count as an unhandled rejection.
+        fetched.catch(() => undefined);
+        fetching.push(fetched);
+      }
+      const turn = fetching.shift();
+      if (turn === undefined) return;
+      const { height, block, scripts } = await turn;
       if (block.previous !== (this.ledger.hash ?? block.previous)) throw new ChainMovedError();
       if (height === this.network.firstHeight && block.hash !== (this.firstHash ?? block.hash))
         throw new InputError(
@@ -73,7 +75,6 @@ export class CheckedBlocks {
     }
   }
 
-  /** Fetches a block, and the scripts that may be commitments of its etchings. */
   async #fetch(height: number): Promise<FetchedBlock> {
     const hash = await this.node.hashAt(height);
     if (hash === undefined) throw new ChainMovedError();

@@ -1,15 +1,13 @@
 /**
  * Makes the ledger of a pull from the rows in the folder `pulled`: those of a mirror, which the node then continues, or those of a pull
- * that lost its ledger. The rows of a block say which outputs it makes (`receive`) and spends (`spent`).
- *
- * The ledger ends with the last hundred of settled blocks (`confirmations`). Rows above it are removed and their blocks read from the node,
- * so a fork among them needs no other care.
+ * that lost its ledger. The ledger ends with the last hundred of settled blocks (`confirmations`). Rows above it are removed and their
+ * blocks read from the node, so a fork among them needs no other care.
  */
 import { join } from 'node:path';
 import { attempt } from '../../attempt.ts';
 import { count } from '../../cli/log.ts';
 import { type FolderIndex, type RowFile, rowsName } from '../../contract/rowsSchemas.ts';
-import { joinRuns, type LastRead } from '../../contract/sources.ts';
+import { joinRuns } from '../../contract/sources.ts';
 import { readFiles } from '../../duckdb/readFilesSql.ts';
 import { rowParts } from '../../duckdb/sortedRows.ts';
 import { int, type Store, text } from '../../duckdb/store.ts';
@@ -22,31 +20,25 @@ import type { RuneId } from '../../runes/runeId.ts';
 import { settledLedger } from '../../unspent/diskLedger.ts';
 import { entryOf } from '../../unspent/entries.ts';
 import { checkNetwork, STATE_FOLDER, workFile } from '../pulledFiles.ts';
-import type { Tools } from '../pullOptions.ts';
+import type { PullOptions, Tools } from '../pullOptions.ts';
 import { type Check, ChosenOutputs } from './checkOutputs.ts';
 import type { BitcoinNode, ChainInfo } from './coreNode.ts';
 import { indexUpTo } from './nodeFolder.ts';
 import { idOf, outputOf } from './replayRows.ts';
 import type { RowFiles } from './rowFiles.ts';
 
-/** Number of blocks whose headers are in memory at once. */
-const HEIGHTS_AT_ONCE = 20 * HEIGHTS_PER_FILE;
+/** Number of blocks whose headers are in memory at once, and bytes of memory that DuckDB needs to sort a row of an output. */
+const [HEIGHTS_AT_ONCE, OUTPUT_BYTES] = [20 * HEIGHTS_PER_FILE, 1024];
 
-/** Bytes of memory that DuckDB needs to sort a row of an output. */
-const OUTPUT_BYTES = 1024;
-
-interface Continuing {
-  readonly folder: string;
+interface Continuing extends Pick<PullOptions, 'folder' | 'confirmations'> {
   readonly index: FolderIndex;
   readonly network: Network;
   readonly chain: ChainInfo;
-  readonly confirmations: number;
-  /** Outputs to compare with the node later. */
   readonly check: Check;
   readonly limits: Limits;
 }
 
-/** True if the folder has rows from the first block with runes on, from which the ledger can be made. */
+/** True if the ledger can be made from the folder: it has rows from the first block with runes on. */
 export function hasAllRows(folder: string, network: Network): boolean {
   const index = attempt(() => readIndex(folder));
   return index !== undefined && index.files.length > 0 && isFromNodes(index) && firstRun(index)[0] <= network.firstHeight;
@@ -55,7 +47,7 @@ export function hasAllRows(folder: string, network: Network): boolean {
 const isFromNodes = ({ spent, sources }: FolderIndex): boolean =>
   spent && sources.length > 0 && sources.every(({ rules }) => rules === 'ord');
 
-/** Returns the first range of blocks that were read without a gap. Blocks without rows have no file. */
+/** The first range of blocks that were read without a gap. */
 const firstRun = ({ sources }: FolderIndex): readonly [first: number, last: number] =>
   joinRuns(sources.flatMap(({ blocks }) => blocks))[0] ?? [0, -1];
 
@@ -70,9 +62,20 @@ export async function continueRows(
   { store, log, progress }: Tools,
 ): Promise<void> {
   const { folder, index, network, chain, confirmations, check, limits } = continuing;
-  checkContinuable(folder, index, network);
+  if (!isFromNodes(index))
+    throw new InputError(`${folder} has blocks of another source`, [
+      `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
+    ]);
+  const [[first, top], { firstHeight }] = [firstRun(index), network];
+  if (first > firstHeight)
+    throw new InputError(
+      `${folder} has rows from block ${first} on, but a node can continue only rows from block ${firstHeight} on: older blocks made outputs that newer ones spend`,
+      [
+        `Pull all rows of a mirror: pull --blocks ${firstHeight}.. with another --to.`,
+        'Or follow the mirror itself. Builds of its newest rows have no balances, holders, outputs and counts of mints.',
+      ],
+    );
   checkNetwork(index.network, chain.network, node.name, folder);
-  const [, top] = firstRun(index);
   const newest = Math.min(top, Math.max(top, chain.blocks) - confirmations);
   const height = wholeUpTo({ files: index.files, runes: [] }, hundredOf(newest + 1).first - 1);
   const settled = index.files.filter(({ last }) => last <= height);
@@ -90,15 +93,11 @@ export async function continueRows(
     await checkFile(folder, 'files', file);
   }
   progress.end();
-  const other = await otherBlock(folder, settled, node, store);
-  if (other !== undefined)
-    throw new InputError(`${folder} has rows of block ${other.height} (${other.hash}), which ${node.name} does not have`, [
-      `Check --from. If the node is right, remove ${folder} and pull from another mirror.`,
-    ]);
+  await checkBlocks(folder, settled, node, store);
   const paths = settled.map((file) => join(folder, rowsName('files', file)));
   const state = join(folder, STATE_FOLDER);
   const chosen = new ChosenOutputs(state, check, limits);
-  const end = { height, hash: (await node.hashAt(height)) ?? '', network: chain.network, rowsFrom: network.firstHeight };
+  const end = { height, hash: (await node.hashAt(height)) ?? '', network: chain.network, rowsFrom: firstHeight };
   const mints = await store.rows(
     `SELECT rune_id AS id, count(*) AS mints FROM ${readFiles('parquet', paths)} WHERE operation = 'mint' GROUP BY rune_id`,
     { id: text, mints: int },
@@ -116,31 +115,12 @@ export async function continueRows(
   // After a kill between these commits, the next pull makes the ledger again, from the same rows.
   commitIndex(folder, indexUpTo({ ...index, runes }, end), workFile(folder, '.json'));
   commit();
-  log.info('continued', `Made the ledger of ${count(chosen.seen, 'unspent output')} from the rows up to block ${height}.`, {
-    height,
-    outputs: chosen.seen,
-  });
+  const outputs = chosen.seen;
+  log.info('continued', `Made the ledger of ${count(outputs, 'unspent output')} from the rows up to block ${height}.`, { height, outputs });
 }
 
-/** Throws an InputError unless all rows are from nodes and begin with the first block with runes. */
-function checkContinuable(folder: string, index: FolderIndex, { firstHeight }: Network): void {
-  if (!isFromNodes(index))
-    throw new InputError(`${folder} has blocks of another source`, [
-      `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
-    ]);
-  const [first] = firstRun(index);
-  if (first > firstHeight)
-    throw new InputError(
-      `${folder} has rows from block ${first} on, but a node can continue only rows from block ${firstHeight} on: older blocks made outputs that newer ones spend`,
-      [
-        `Pull all rows of a mirror: pull --blocks ${firstHeight}.. with another --to.`,
-        'Or follow the mirror itself. Builds of its newest rows have no balances, holders, outputs and counts of mints.',
-      ],
-    );
-}
-
-/** Compares hashes and times of blocks in the rows with the headers of the node. Returns the first block that differs. */
-async function otherBlock(folder: string, files: readonly RowFile[], node: BitcoinNode, store: Store): Promise<LastRead | undefined> {
+/** Throws an InputError if a block in the rows has another hash or time than in the headers of the node. */
+async function checkBlocks(folder: string, files: readonly RowFile[], node: BitcoinNode, store: Store): Promise<void> {
   const [first, last] = [files[0]?.first ?? 0, files.at(-1)?.last ?? -1];
   for (let begin = first; begin <= last; begin += HEIGHTS_AT_ONCE) {
     const end = Math.min(begin + HEIGHTS_AT_ONCE - 1, last);
@@ -153,9 +133,11 @@ async function otherBlock(folder: string, files: readonly RowFile[], node: Bitco
       { height: int, hash: text, time: int },
     );
     const other = blocks.find(({ height, hash, time }) => headers[height - begin]?.hash !== hash || headers[height - begin]?.time !== time);
-    if (other !== undefined) return other;
+    if (other !== undefined)
+      throw new InputError(`${folder} has rows of block ${other.height} (${other.hash}), which ${node.name} does not have`, [
+        `Check --from. If the node is right, remove ${folder} and pull from another mirror.`,
+      ]);
   }
-  return undefined;
 }
 
 /** SQL expression of the 36 bytes of an outpoint in hex, by which the ledger is sorted. */

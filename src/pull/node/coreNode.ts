@@ -1,7 +1,4 @@
-/**
- * Bitcoin Core 30 or newer, with `rest=1`, as a source of blocks: chain, raw blocks, and the outputs that inputs spend. Converts its
- * statuses and texts to errors, and retries.
- */
+/** Bitcoin Core 30 or newer, with `rest=1`, as a source of blocks. Converts its statuses and texts to errors, and retries. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
@@ -22,7 +19,6 @@ export interface ChainInfo {
   readonly network: NetworkName;
   /** Height of the last block that the node has checked. */
   readonly blocks: number;
-  /** Height of the last header that the node knows. */
   readonly headers: number;
   readonly bestHash: string;
   /** True until the node has caught up with its network. */
@@ -32,22 +28,12 @@ export interface ChainInfo {
 export interface NodeOptions extends Pick<ClientOptions, 'concurrency' | 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
   readonly url: URL;
   readonly limits: Pick<Limits, 'blocksBeforeThread'>;
-  /** Receives messages for the user, such as about a retry. */
   readonly onNotice: (message: string) => void;
-  /** Server for blocks that the node has pruned or has not downloaded yet. */
   readonly blockServer?: BlockServer | undefined;
 }
 
-/** Unspent outputs as of the block with the hash `tip`. Undefined for outpoints that are spent or unknown. */
-export interface Coins {
-  readonly tip: string;
-  readonly coins: readonly (PreviousOutput | undefined)[];
-}
-
-/** Maximum number of outpoints in a request of `rest/getutxos`. Bitcoin Core refuses more. */
+/** Maximum number of outpoints in a request of `rest/getutxos`, and of headers in an answer, in Bitcoin Core. */
 export const COINS_AT_ONCE = 15;
-
-/** Maximum number of headers in an answer. */
 const HEADERS_AT_ONCE = 2000;
 
 /**
@@ -74,29 +60,23 @@ const chainInfo = z.object({
 
 const hashAnswer = z.object({ blockhash: hex64 });
 
-const script = z.hex().max(2 * LONGEST_SCRIPT);
-
 /** Answer of `rest/getutxos`: a 1 in the bitmap for each outpoint that was found, and the outputs of these. */
 const coinsAnswer = z
   .object({
     chaintipHash: hex64,
     bitmap: z.string(),
-    utxos: z.array(z.object({ height, scriptPubKey: z.object({ hex: script }) })),
+    utxos: z.array(z.object({ height, scriptPubKey: z.object({ hex: z.hex().max(2 * LONGEST_SCRIPT) }) })),
   })
   .refine(({ bitmap, utxos }) => bitmap.split('1').length === utxos.length + 1);
 
-/** Thrown for a block that the node has pruned. */
 class PrunedError extends InputError {}
 
 /** Thrown for a block that the node has not downloaded yet, because it was started from a snapshot. */
 class NotDownloadedError extends BuildError {}
 
 export class BitcoinNode {
-  /** Name of the node in messages. */
   readonly name: string;
-  readonly #options: NodeOptions;
   readonly #client: Client;
-  /** URL of the server without a trailing slash. */
   readonly #base: string;
   /** What `#sayOnce` said since the last answer of the node. */
   #said: 'refused' | 'starting' | undefined;
@@ -104,10 +84,9 @@ export class BitcoinNode {
   /** Blocks from the block server. The node lacks these blocks, and the outputs that they spend. */
   readonly #foreign = new WeakSet<Block>();
 
-  private constructor(options: NodeOptions) {
+  private constructor(private readonly options: NodeOptions) {
     const { url, onNotice } = options;
     this.name = `Bitcoin Core ${url.host}`;
-    this.#options = options;
     this.#base = url.href.replace(/\/+$/, '');
     this.#parser = new BlockParser(options.limits);
     this.#client = new Client({
@@ -120,17 +99,21 @@ export class BitcoinNode {
     });
   }
 
-  /**
-   * Waits for a node that is starting. Throws an InputError if it does not answer REST, is too old or is not Bitcoin Core. Throws a
-   * BuildError if the node is unreachable.
-   */
+  /** Waits for a node that starts. Throws an InputError if it has no REST, is too old or another program, a BuildError if unreachable. */
   static async open(options: NodeOptions): Promise<BitcoinNode> {
     const { url, onNotice } = options;
     const node = new BitcoinNode(options);
     if (url.protocol === 'http:' && !isLoopback(url))
       onNotice(`${node.name} is asked over plain HTTP: others in the network could change blocks`);
     try {
-      await node.#persist('the chain', () => node.#look());
+      await node.#persist('the chain', async () => {
+        const { status } = await node.#rest('/chaininfo.json');
+        if (status !== 200)
+          throw new InputError(`${node.name} does not answer REST: rest=1 is missing in bitcoin.conf, or this is not the node's port`, [
+            'Set rest=1 and restart the node. --from must have its RPC port, as in core:http://127.0.0.1:8332, which serves REST, too.',
+          ]);
+        await node.#spent(NO_BLOCK);
+      });
     } catch (error) {
       node.close();
       throw error;
@@ -140,13 +123,11 @@ export class BitcoinNode {
 
   async chain(): Promise<ChainInfo> {
     const info = await this.#persist('the chain', async () => parseJson(await this.#body('/chaininfo.json'), chainInfo));
-    const { chain } = info;
-    if (!isNetwork(chain))
-      throw new InputError(`${this.name} follows the network ${JSON.stringify(chain.slice(0, 50))}, which is not supported`, [
-        `Start it for one of these networks: ${Object.keys(NETWORKS).join(', ')}.`,
-      ]);
-    const { blocks, headers, bestblockhash: bestHash, initialblockdownload: isSyncing } = info;
-    return { network: chain, blocks, headers, bestHash, isSyncing };
+    const { chain: network, blocks, headers, bestblockhash: bestHash, initialblockdownload: isSyncing } = info;
+    if (isNetwork(network)) return { network, blocks, headers, bestHash, isSyncing };
+    throw new InputError(`${this.name} follows the network ${JSON.stringify(network.slice(0, 50))}, which is not supported`, [
+      `Start it for one of these networks: ${Object.keys(NETWORKS).join(', ')}.`,
+    ]);
   }
 
   /** Returns the hash of the block at a height of the node's best chain. Undefined above its tip. */
@@ -159,12 +140,11 @@ export class BitcoinNode {
   }
 
   /**
-   * Reads a block and checks its hash and merkle root. Retries a damaged block. If the node does not have the block, fetches it from the
-   * block server, and also checks its witnesses. Without a block server, throws an InputError for a pruned block. Messages name the block
-   * by its height if the caller knows it.
+   * Reads a block and checks its hash and merkle root. Retries a damaged block. A block that the node lacks comes from the block server,
+   * which also checks its witnesses; without one, a pruned block is an InputError. Messages name the height if it is known.
    */
   async readBlock(hash: string, height?: number): Promise<Block> {
-    const { blockServer } = this.#options;
+    const { blockServer } = this.options;
     try {
       return await this.#ownBlock(hash, `block ${height ?? hash}`);
     } catch (error) {
@@ -180,8 +160,13 @@ export class BitcoinNode {
   async headers(first: number, last: number): Promise<Header[]> {
     const headers: Header[] = [];
     for (let next = first; next <= last; next += HEADERS_AT_ONCE) {
-      const some = await this.#persist(`the headers from block ${next} on`, () => this.#headers(next, last));
-      for (const header of some) headers.push(header);
+      const count = Math.min(last - next + 1, HEADERS_AT_ONCE);
+      const bytes = await this.#persist(`the headers from block ${next} on`, async () => {
+        const found = await this.#body(`/headers/${count}/${(await this.hashAt(next)) ?? ''}.bin`);
+        if (found.length === count * HEADER_BYTES) return found;
+        throw new PassingError(`have ${found.length} bytes instead of ${count * HEADER_BYTES} (${count} headers)`);
+      });
+      for (let at = 0; at < bytes.length; at += HEADER_BYTES) headers.push(readHeader(bytes.subarray(at, at + HEADER_BYTES), hash256));
     }
     return headers;
   }
@@ -189,9 +174,16 @@ export class BitcoinNode {
   /** Returns the scripts that the `wanted` inputs of a block spend, in the same order. */
   async spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[]> {
     if (wanted.length === 0) return [];
-    const { blockServer } = this.#options;
+    const { blockServer } = this.options;
     if (blockServer !== undefined && this.#foreign.has(block))
-      return Promise.all(wanted.map((one) => foreignScript(block, one, blockServer)));
+      return Promise.all(
+        wanted.map(async (one) => {
+          const at = outpointAt(block, one);
+          const made = await blockServer.transaction(hashText(block.bytes, at));
+          const [place] = made.transactions;
+          return place === undefined ? new Uint8Array() : scriptOf(made, place, uint32At(block.bytes, at + 32));
+        }),
+      );
     return this.#persist(`the spent outputs of block ${block.hash}`, async () => {
       const outputs = new SpentOutputs(block, wanted);
       this.#found(await this.#spent(block.hash, outputs.feed), `block ${block.hash}`);
@@ -199,8 +191,8 @@ export class BitcoinNode {
     });
   }
 
-  /** Returns unspent outputs, without regard to the mempool. `outpoints` are at most `COINS_AT_ONCE` texts `txid:vout`. */
-  coins(outpoints: readonly string[]): Promise<Coins> {
+  /** Unspent outputs of up to COINS_AT_ONCE `txid:vout`, as of block `tip`, not of the mempool. Undefined for spent or unknown ones. */
+  coins(outpoints: readonly string[]): Promise<{ readonly tip: string; readonly coins: readonly (PreviousOutput | undefined)[] }> {
     const path = outpoints.map((outpoint) => outpoint.replace(':', '-')).join('/');
     return this.#persist('unspent outputs', async () => {
       const { chaintipHash, bitmap, utxos } = parseJson(await this.#body(`/getutxos/${path}.json`, LARGEST_COINS), coinsAnswer);
@@ -215,15 +207,6 @@ export class BitcoinNode {
   close(): void {
     this.#client.close();
     this.#parser.close();
-  }
-
-  async #look(): Promise<void> {
-    const { status } = await this.#rest('/chaininfo.json');
-    if (status !== 200)
-      throw new InputError(`${this.name} does not answer REST: rest=1 is missing in bitcoin.conf, or this is not the node's port`, [
-        'Set rest=1 and restart the node. --from must have its RPC port, as in core:http://127.0.0.1:8332, which serves REST, too.',
-      ]);
-    await this.#spent(NO_BLOCK);
   }
 
   #ownBlock(hash: string, name: string): Promise<Block> {
@@ -241,15 +224,6 @@ export class BitcoinNode {
     });
   }
 
-  /** Reads headers from a height on, at most as many as fit in one answer. */
-  async #headers(first: number, last: number): Promise<Header[]> {
-    const count = Math.min(last - first + 1, HEADERS_AT_ONCE);
-    const bytes = await this.#body(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
-    if (bytes.length !== count * HEADER_BYTES)
-      throw new PassingError(`have ${bytes.length} bytes instead of ${count * HEADER_BYTES} (${count} headers)`);
-    return Array.from({ length: count }, (_, i) => readHeader(bytes.subarray(i * HEADER_BYTES, (i + 1) * HEADER_BYTES), hash256));
-  }
-
   /** Requests the outputs that a block spends. Throws an InputError if the node is too old. */
   async #spent(hash: string, sink?: Reading['sink']): Promise<Answer> {
     const answer = await this.#rest(`/spenttxouts/${hash}.bin`, sink === undefined ? SMALL_ANSWER : Number.POSITIVE_INFINITY, sink);
@@ -261,21 +235,17 @@ export class BitcoinNode {
 
   /** Says why the node does not answer yet. Says it once, until the node has answered. */
   #sayOnce(why: 'refused' | 'starting', message: string): void {
-    if (this.#said !== why) this.#options.onNotice(message);
+    if (this.#said !== why) this.options.onNotice(message);
     this.#said = why;
   }
 
-  /** Runs `step` until it succeeds, or the number of retries is used up. `what` names the request in messages. */
   #persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     return this.#client.persist(`${what} of ${this.name}`, step);
   }
 
-  /**
-   * Requests a REST path. Waits without limit while the node is starting. Returns answers with status 200 or 404, and throws for others.
-   * `limit` is the maximum size of the body in bytes, which `sink` receives.
-   */
+  /** Waits without limit while the node is starting. Throws for a status other than 200 and 404. */
   async #rest(path: string, limit = SMALL_ANSWER, sink?: Reading['sink']): Promise<Answer> {
-    const { pauseMs, signal } = this.#options;
+    const { pauseMs, signal } = this.options;
     const url = new URL(`${this.#base}/rest${path}`);
     for (;;) {
       const answer = await this.#client.send(url, { limit, sink });
@@ -323,25 +293,15 @@ export class BitcoinNode {
   }
 }
 
-/** True if the host name of a URL is this machine. */
 const isLoopback = (url: URL): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(url.hostname);
 
-/** Returns the offset of the outpoint that an input spends. */
+/** Offset of the outpoint that an input spends. */
 export const outpointAt = (block: Block, { transaction, input }: Commitment): number =>
   block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input] ?? 0;
 
-/** Returns the script that an input of a block spends, from its transaction on the block server. */
-async function foreignScript(block: Block, one: Commitment, server: BlockServer): Promise<Uint8Array> {
-  const at = outpointAt(block, one);
-  const made = await server.transaction(hashText(block.bytes, at));
-  const [place] = made.transactions;
-  return place === undefined ? new Uint8Array() : scriptOf(made, place, uint32At(block.bytes, at + 32));
-}
-
-/** Parses a body as JSON. Throws a PassingError if the body does not match the schema. */
+/** Throws a PassingError if the body does not match the schema. */
 const parseJson = <T>(body: Buffer, schema: z.ZodType<T>): T => parsed(body, (bytes) => schema.parse(JSON.parse(bytes.toString())));
 
-/** Returns a PassingError for a status other than 200. */
 function statusError(status: number, text: string): PassingError {
   const why = text !== '' ? ` ${quoted(text)}` : status === 503 ? ': the node is stopping, or too busy' : '';
   return new PassingError(`was answered with status ${status}${why}`);
@@ -350,5 +310,4 @@ function statusError(status: number, text: string): PassingError {
 /** Returns the first 1,000 bytes of a body as text. */
 const textOf = (body: Buffer): string => body.toString('utf8', 0, 1000).trim();
 
-/** Quotes and shortens text from the server for a message. */
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 200));

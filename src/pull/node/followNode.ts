@@ -7,24 +7,16 @@ import { build } from '../../engine/build.ts';
 import type { BuildOptions } from '../../engine/buildOptions.ts';
 import { BuildError, CliError, EXIT, UsageError } from '../../errors.ts';
 import { explained } from '../pulledFiles.ts';
+import type { PullOptions } from '../pullOptions.ts';
 import type { BitcoinNode } from './coreNode.ts';
 import type { NodePull } from './nodePull.ts';
 
-/** Milliseconds between two requests for the node's tip. A request takes the node less than a millisecond. */
-const LOOK_MS = 200;
+/** Milliseconds between requests for the node's tip, which take it less than one, after a failed request, and after a failed build. */
+const [LOOK_MS, LOST_MS, FAILED_MS] = [200, 10_000, 60_000];
 
-/** Milliseconds until the next request to a node that did not answer. */
-const LOST_MS = 10_000;
-
-/** Milliseconds until a failed build is retried. */
-const FAILED_MS = 60_000;
-
-export interface FollowOptions {
-  /** Path of the folder `pulled`. */
-  readonly folder: string;
+interface FollowOptions extends Pick<PullOptions, 'folder' | 'signal'> {
   /** How to build the folder, which is one more input. */
   readonly builds: BuildOptions;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -49,15 +41,8 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
           const tip = heights.at(-1)?.last;
           const what = `${count(blocks, 'block')} to ${tip}${replaced === 0 ? '' : `, ${replaced} replaced`}: ${count(records, 'record')}`;
           const seconds = { pull: round(pulledMs), build: round(performance.now() - clock - pulledMs) };
-          if (built)
-            log.info('followed', `${what}; pulled in ${seconds.pull} s, built in ${seconds.build} s`, {
-              tip,
-              blocks,
-              records,
-              replaced,
-              seconds,
-              peak_rss_mb: peakMegabytes(),
-            });
+          const fields = { tip, blocks, records, replaced, seconds, peak_rss_mb: peakMegabytes() };
+          if (built) log.info('followed', `${what}; pulled in ${seconds.pull} s, built in ${seconds.build} s`, fields);
         }
         await pull.settle();
         seen = chain.bestHash;
@@ -82,10 +67,7 @@ const round = (ms: number): number => Math.round(ms / 100) / 10;
 /** Waits, or returns immediately when the signal aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 
-/**
- * Runs a build. If it fails, logs its notices and its error, and returns false. Returns false also if the signal aborts. Throws a
- * UsageError for bad arguments.
- */
+/** Returns false if the build fails, whose notices and error it logs, or if the signal aborts. Throws a UsageError for bad arguments. */
 async function tryBuild({ folder, builds, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
   const said: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * The index of a folder of rows that a pull from a node writes. Adds, joins and removes its files, and follows reorganisations of the
- * node's chain. Each step is one replacement of the index (rows/rowsFolder.ts).
+ * The index of a folder of rows that a pull from a node writes: adds, joins and removes its files, and follows reorganisations. Each step
+ * is one replacement of the index (rows/rowsFolder.ts).
  */
 import type { FolderIndex, Kind, RowFile } from '../../contract/rowsSchemas.ts';
 import type { LastRead } from '../../contract/sources.ts';
@@ -24,10 +24,7 @@ export class NodeFolder {
     private readonly ends: number,
   ) {}
 
-  /**
-   * Returns the index, whose rows above the settled ledger are those of all blocks there. Throws an InputError if a file of the index is
-   * missing or has another size.
-   */
+  /** Returns the index, with rows of all blocks above the settled ledger. Throws an InputError if a file is missing or has another size. */
   checked(): FolderIndex {
     const { base, hash, rowsFrom } = this.ledger;
     const { tip } = this.index;
@@ -40,17 +37,13 @@ export class NodeFolder {
     return this.index;
   }
 
-  /** Adds files of blocks up to the ledger's height. */
   add(made: readonly Made[]): void {
     const added = (kind: Kind) => [...this.index[kind], ...made.flatMap(([of, file]) => (of === kind ? [file] : []))];
     this.index = { ...this.index, files: added('files'), runes: added('runes') };
     this.list(this.ledger.height);
   }
 
-  /**
-   * Writes the index of the blocks up to a height of the ledger. Returns the range of the blocks with rows. `ends` replaces the hashes of
-   * the newest blocks.
-   */
+  /** Writes the index up to a height of the ledger, and returns the range with rows. `ends` replaces the hashes of the newest blocks. */
   list(height: number, ends?: readonly LastRead[]): BlockRange[] {
     const { rowsFrom, network } = this.ledger;
     const hash = this.ledger.hashAt(height);
@@ -61,10 +54,7 @@ export class NodeFolder {
     return rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
   }
 
-  /**
-   * Returns height and hash of the newest blocks, for `list`. A build needs their hashes even if they have no rows. Returns undefined if
-   * the node's chain changed meanwhile.
-   */
+  /** Returns `ends` for `list`: builds need them even of blocks without rows. Undefined if the node's chain changed meanwhile. */
   async findEnds(node: BitcoinNode): Promise<LastRead[] | undefined> {
     const { height: top, hash: topHash } = this.ledger;
     const ends: LastRead[] = [];
@@ -76,10 +66,7 @@ export class NodeFolder {
     return ends.length > 0 && (await node.hashAt(top)) !== topHash ? undefined : ends;
   }
 
-  /**
-   * Removes the pulled blocks that are not in the node's chain, and returns their number. Throws an InputError for more than
-   * `confirmations` blocks.
-   */
+  /** Removes the blocks that are not in the node's chain, and returns their number. Throws an InputError for more than `confirmations`. */
   async removeReplaced(node: BitcoinNode, confirmations: number): Promise<number> {
     const { base, height: top } = this.ledger;
     const fork = await findFork(this.ledger, node, confirmations);
@@ -95,10 +82,7 @@ export class NodeFolder {
     return top - to;
   }
 
-  /**
-   * Removes the rows of blocks below `from`. Joins the files of blocks up to `settled` into files of a hundred blocks. Both count with the
-   * next call of `list`.
-   */
+  /** Removes the rows below `from`, and joins files up to `settled` into files of a hundred blocks. Both count with the next `list`. */
   async tidy(from: number, settled: number): Promise<void> {
     this.ledger.keepRowsFrom(from);
     const { rowsFrom } = this.ledger;
@@ -108,10 +92,8 @@ export class NodeFolder {
         const isWhole = some.length === 1 && some[0]?.first === first && some[0].last === last;
         return { first, last, files: some, isDue: last <= settled && !isWhole };
       });
-      const all = await this.rows.join(
-        kind,
-        groups.filter(({ isDue }) => isDue),
-      );
+      const due = groups.filter(({ isDue }) => isDue);
+      const all = await this.rows.join(kind, due);
       for (const group of groups) if (!group.isDue) for (const file of group.files) all.push(file);
       return all.sort((a, b) => a.first - b.first);
     };
@@ -126,17 +108,14 @@ export class NodeFolder {
     return end <= base || this.ledger.hashAt(end) !== undefined ? end : this.#endUpTo(end - 1);
   }
 
-  /** Returns height and hash of the newest blocks up to a height. The hash is undefined if the ledger does not know it. */
+  /** The newest blocks up to a height. Their hash is undefined if the ledger does not know it. */
   #endsUpTo(height: number): IndexedBlock[] {
     const first = Math.max(height - this.ends, this.ledger.rowsFrom);
     return Array.from({ length: Math.max(height - first + 1, 0) }, (_, i) => ({ height: first + i, hash: this.ledger.hashAt(first + i) }));
   }
 }
 
-interface IndexEnd {
-  readonly height: number;
-  /** Hash of the block at this height, undefined if no block was read. */
-  readonly hash: string | undefined;
+interface IndexEnd extends IndexedBlock {
   readonly rowsFrom: number;
   readonly network: string;
   readonly ends?: readonly LastRead[] | undefined;
@@ -155,10 +134,7 @@ export const indexUpTo = ({ mirrors, files, runes }: FolderIndex, { height, hash
   files: files.filter(({ last }) => rowsFrom <= last && last <= height),
 });
 
-/**
- * Returns the height of the last pulled block that the node's chain still has. Undefined if this block is more than `confirmations` below
- * the ledger's last block.
- */
+/** Finds the last pulled block that the node's chain still has. Undefined if it is more than `confirmations` below the last one. */
 async function findFork(ledger: DiskLedger, node: BitcoinNode, confirmations: number): Promise<number | undefined> {
   for (let at = ledger.height; at >= Math.max(ledger.base, ledger.height - confirmations); at--) {
     const hash = ledger.hashAt(at);

@@ -1,10 +1,7 @@
 /**
- * Pulls activity from a Bitcoin Core node: reads its blocks, applies the runes protocol, and writes rows to the folder `pulled`. Unlike
- * pulls from other sources, it reads every block from the first one with runes on, because the activity of a block depends on all earlier
- * outputs. The ledger in the subfolder `.state` has the unspent outputs with runes.
- *
- * A commit replaces the index of the rows. On disk, the ledger has only blocks that no reorganisation may replace. A start replays later
- * blocks from their rows.
+ * Pulls activity from a Bitcoin Core node: reads every block from the first one with runes on, because the activity of a block depends on
+ * all earlier outputs, and writes rows to the folder `pulled`. A commit replaces the index of the rows. On disk, the ledger (in `.state`)
+ * has only blocks that no reorganisation may replace. A start replays later blocks from their rows.
  */
 import { join } from 'node:path';
 import { count } from '../../cli/log.ts';
@@ -14,6 +11,7 @@ import { exceeds, type Limits } from '../../limits.ts';
 import { commitIndex, EMPTY_INDEX, readIndex } from '../../rows/rowsFolder.ts';
 import { HEIGHTS_PER_FILE, hundredOf } from '../../rows/rowsForm.ts';
 import { indexBlock } from '../../runes/indexBlock.ts';
+import type { LedgerRow } from '../../runes/ledgerRows.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import { checkNetwork, STATE_FOLDER, workFile } from '../pulledFiles.ts';
@@ -42,12 +40,10 @@ export interface NodePullOptions extends PullOptions {
 }
 
 export class NodePull {
-  /**
-   * State of the node at the last call of `#announce`. `isBehind`: the node has no new block, and lacks blocks that were already pulled.
-   */
+  /** State of the node at the last call of `#announce`. */
   #announced: { readonly isBehind: boolean; readonly isSyncing: boolean } | undefined;
   readonly #blocks: CheckedBlocks;
-  /** Height of the node's last block when the node was last asked; -1 before that. */
+  /** Height of the node's last block when the node was last asked. */
   #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 
@@ -64,9 +60,8 @@ export class NodePull {
   }
 
   /**
-   * Opens the ledger of the folder. Makes a lost one again from the rows in the folder; without settled rows, an empty one. Throws an
-   * InputError if the ledger does not match the node, the wanted blocks or the pulled files, or if the rows begin too late for a ledger,
-   * and a DamagedStateError if it is damaged.
+   * Opens the ledger, or makes a lost one again from the rows; without settled rows, an empty one. Throws an InputError if it does not
+   * match the node, the wanted blocks or the files, or the rows begin too late, and a DamagedStateError if it is damaged.
    */
   static async open(options: NodePullOptions, node: BitcoinNode, tools: Tools): Promise<NodePull> {
     const { folder, limits, confirmations, check = 'sample' } = options;
@@ -101,10 +96,7 @@ export class NodePull {
     this.ledger.close();
   }
 
-  /**
-   * Reads all blocks up to the node's tip or the last wanted block. At the tip, compares outputs of a ledger that was made from rows with
-   * the node.
-   */
+  /** Reads all blocks up to the node's tip or the last wanted one. At the tip, compares outputs of a ledger that was made from rows. */
   async run(): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
     const result = await this.#readAll();
@@ -158,10 +150,7 @@ export class NodePull {
     }
   }
 
-  /**
-   * On the first call, logs the number of blocks to read. On every call, logs if the node has fallen behind or begun to sync since the last
-   * call. `last` is the height of the last block to read.
-   */
+  /** Logs the blocks to read, up to `last`, on the first call; and whether the node has fallen behind or begun to sync since the last. */
   #announce({ blocks: tip, headers, isSyncing }: ChainInfo, last: number, isBehind: boolean): void {
     const { name } = this.node;
     const { height } = this.ledger;
@@ -207,8 +196,8 @@ export class NodePull {
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
-        // settle() may take a minute. Near the tip, a build waits for the end of this pull, so the caller of run() calls settle() after the
-        // build. Blocks without rows cannot be replayed.
+        // Near the tip, a build waits for the end of this pull, so the caller of run() calls settle() after the build. Blocks without rows
+        // cannot be replayed.
         if (height <= settled && (this.ledger.isSettleDue || height < this.ledger.rowsFrom)) await this.settle();
       }
     } catch (error) {
@@ -219,21 +208,11 @@ export class NodePull {
     progress.end();
   }
 
-  /** Applies the next block to the ledger, and adds its rows to the open file. */
   #index({ height, block, previousOutput }: CheckedBlock): void {
-    const ledger = this.ledger;
-    const isWritten = height >= ledger.rowsFrom;
-    const changes = indexBlock(block, {
-      height,
-      network: this.network,
-      ledger,
-      hash256,
-      previousOutput,
-      emit: (row) => {
-        if (isWritten) this.rows.addRow(row);
-      },
-    });
-    for (const { row } of changes.runes) this.rows.addRune(row);
+    const { ledger, network, rows } = this;
+    const emit = height < ledger.rowsFrom ? () => undefined : (row: LedgerRow) => rows.addRow(row);
+    const changes = indexBlock(block, { height, network, ledger, hash256, previousOutput, emit });
+    for (const { row } of changes.runes) rows.addRune(row);
     ledger.apply({ height, hash: block.hash }, changes);
   }
 
@@ -255,7 +234,6 @@ export class NodePull {
     return blocks < height - this.options.confirmations || this.ledger.hashAt(blocks) === bestHash;
   }
 
-  /** True if the folder has files of rows. */
   get hasRows(): boolean {
     return this.ledger.height >= this.ledger.rowsFrom;
   }
@@ -275,19 +253,16 @@ export class NodePull {
   }
 }
 
-/** Returns the heights that share a file with this height and later ones: up to the end of a hundred that is settled. */
+/** The heights that share a file with this height and later ones: up to the end of a hundred that is settled. */
 const unitOf = (height: number, settled: number): BlockRange => {
   const { last } = hundredOf(height);
   return { first: height, last: last <= settled ? last : height };
 };
 
-/** Returns the first height to pull for the last `last` blocks, rounded down to the first height of a file. */
+/** First height of the last `last` blocks, rounded down to the first height of a file. */
 const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
-/**
- * Returns the first height whose rows the folder has after this pull. If an earlier pull wrote rows, this is the first height of these rows
- * (`found`). Throws an InputError if a lower height is wanted.
- */
+/** First height whose rows the folder has after this pull: `found` if an earlier one wrote rows. Throws an InputError for a lower one. */
 function firstWanted(
   { wanted, confirmations, folder }: NodePullOptions,
   found: number | undefined,
@@ -298,8 +273,7 @@ function firstWanted(
   if (from === undefined) return found ?? firstHeight;
   // Blocks that are not settled need rows, or else the next pull reads them again.
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(Math.max(from.last, confirmations + 1), tip), firstHeight);
-  // If the last N blocks are wanted (`from` is an object), a height below `found` is no error. The node may have fallen behind, so that its
-  // last N blocks begin at a lower height.
+  // The last N blocks begin below `found` if the node has fallen behind, which is no error.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,

@@ -81,10 +81,7 @@ export async function* knownRunes(folder: string, { runes }: Pick<FolderIndex, '
   }
 }
 
-/**
- * Adds the runes of an index to the ledger, and applies the blocks above the ledger's last one. Throws an InputError for a damaged file.
- * The hash of a block without rows stays unknown, unless the index has it.
- */
+/** Adds the runes of an index and the later blocks to the ledger. Throws an InputError for a damaged file. */
 export async function replayRows(folder: string, index: FolderIndex, ledger: DiskLedger, network: Network, store: Store): Promise<void> {
   for await (const rune of knownRunes(folder, index, store)) ledger.addRune(rune);
   const { tip, ends = [] } = index;

@@ -13,16 +13,7 @@ import { columnsOf } from '../../duckdb/table.ts';
 import { CliError } from '../../errors.ts';
 import { groupBy } from '../../groupBy.ts';
 import { moveIn } from '../../rows/rowsFolder.ts';
-import {
-  copyTable,
-  entriesOf,
-  type FileOfRows,
-  HEIGHTS_PER_FILE,
-  hundredOf,
-  NODE_LEDGER,
-  RUNES,
-  type TableForm,
-} from '../../rows/rowsForm.ts';
+import { copyTable, entriesOf, type FileOfRows, HEIGHTS_PER_FILE, hundredOf, NODE_LEDGER, RUNES } from '../../rows/rowsForm.ts';
 import type { LedgerRow, RuneRow } from '../../runes/ledgerRows.ts';
 import { removeWorkFiles, workFile, writeError } from '../pulledFiles.ts';
 import { rowsIn } from './replayRows.ts';
@@ -33,10 +24,9 @@ const RUNE_COLUMNS = RUNES.fields.map(({ column }) => column as keyof RuneRow);
 /** Number of files that are converted to Parquet at once. If more wait, `endFile` waits. */
 const AT_ONCE = 32;
 
-/** A new file and its kind. */
 export type Made = readonly [kind: Kind, file: RowFile];
 
-/** Rows that become a file of these blocks: SQL of a table and, for new rows, the CSV file that it reads. */
+/** Rows that become a file of these blocks: SQL and, for new rows, the CSV file that it reads. */
 interface Waiting extends BlockRange {
   readonly kind: Kind;
   readonly rows: string;
@@ -70,7 +60,7 @@ export class RowFiles {
   async endFile({ first, last }: BlockRange, rowsFrom: number): Promise<void> {
     for (const [kind, from] of [['files', Math.max(first, rowsFrom)] as const, ['runes', first] as const]) {
       const csv = this.#open[kind];
-      if (csv.count > 0) this.#waiting.push({ kind, rows: rowsOf(csv, FORMS[kind]), first: from, last, csv });
+      if (csv.count > 0) this.#waiting.push({ kind, rows: rowsOf(csv, kind), first: from, last, csv });
     }
     this.#open = this.#csvFiles();
     if (this.#waiting.length > 0) this.#converting ??= this.#convert();
@@ -100,7 +90,7 @@ export class RowFiles {
     const waiting = this.#waiting.splice(0);
     await this.#converting?.catch(() => undefined);
     [this.#converting, this.#made] = [undefined, []];
-    for (const csv of [this.#open.files, this.#open.runes, ...waiting.map((file) => file.csv)]) csv?.close();
+    for (const csv of [...Object.values(this.#open), ...waiting.map((file) => file.csv)]) csv?.close();
     this.#open = this.#csvFiles();
     removeWorkFiles(this.folder);
   }
@@ -127,7 +117,6 @@ export class RowFiles {
     return { files: new LineFile(workFile(this.folder, '.csv')), runes: new LineFile(workFile(this.folder, '.csv')) };
   }
 
-  /** Writes rows to files of the folder. */
   async #write(files: readonly Waiting[]): Promise<Made[]> {
     const { folder, store } = this;
     try {
@@ -154,20 +143,16 @@ export class RowFiles {
   }
 }
 
-/** Returns SQL of the rows of a CSV file. */
-function rowsOf({ file }: LineFile, { fields }: TableForm): string {
+function rowsOf({ file }: LineFile, kind: Kind): string {
+  const { fields } = FORMS[kind];
   const typed = Object.entries(columnsOf(fields)).map(([name, type]) => `"${name}"::${type} AS "${name}"`);
   const names = fields.map(({ column }) => column);
   return `(SELECT ${typed.join(', ')} FROM ${readCsv([file], names, '\\n', ['header = false'])})`;
 }
 
-/**
- * Returns the cells of a row as CSV, in the order of NODE_LEDGER. The code names each column, because a loop over the columns takes several
- * times as long. Only the cell `spent` has characters that need quotes.
- */
+/** Names each column of NODE_LEDGER, because a loop takes several times as long. Only the cell `spent` has characters that need quotes. */
 const lineOf = (row: LedgerRow): string =>
   `${row.rune_id},${row.block_hash},${row.block_height},${row.tx_index},${row.event_index},${row.tx_id},${row.output ?? ''},${row.address ?? ''},${row.receiver_address ?? ''},${row.amount ?? ''},${row.operation},${row.timestamp},${row.spent === null ? '' : `"${row.spent}"`}`;
 
-/** Returns a cell as CSV. Cells with characters that could need quotes are quoted. */
 const cellOf = (value: RuneRow[keyof RuneRow]): string =>
   value === null ? '' : typeof value === 'string' && !/^[0-9A-Za-z:]+$/.test(value) ? `"${value.replaceAll('"', '""')}"` : String(value);

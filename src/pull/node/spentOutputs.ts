@@ -16,9 +16,8 @@ const VALUE_BYTES = 8;
 export class SpentOutputs {
   /** Expected counts: the number of transactions, then the number of inputs of each. */
   readonly #counts: readonly number[];
-  readonly #scripts: (Uint8Array | undefined)[];
-  /** Maps the position of a wanted output among all outputs that the block spends to its index in `wanted`. */
-  readonly #wanted: ReadonlyMap<number, number>;
+  /** Scripts of the wanted outputs, in their order, by position among all outputs that the block spends. */
+  readonly #scripts: Map<number, Uint8Array | undefined>;
   #rest: Uint8Array = new Uint8Array();
   /** Number of counts that were read. */
   #read = 0;
@@ -31,8 +30,7 @@ export class SpentOutputs {
     this.#counts = [block.transactions.length, ...block.transactions.map(({ inputs }, i) => (i === 0 ? 0 : inputs))];
     const [coinbase] = block.transactions;
     const firstOf = (transaction: number) => (block.transactions[transaction]?.firstInput ?? 0) - (coinbase?.inputs ?? 0);
-    this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [firstOf(transaction) + input, i]));
-    this.#scripts = wanted.map(() => undefined);
+    this.#scripts = new Map(wanted.map(({ transaction, input }) => [firstOf(transaction) + input, undefined]));
   }
 
   /** Reads the next bytes. Throws a PassingError if they do not match the block. */
@@ -46,8 +44,8 @@ export class SpentOutputs {
   /** Returns the scripts in the order of the wanted outputs. Throws a PassingError if the bytes do not match the block. */
   end(): Uint8Array[] {
     const isWhole = this.#read === this.#counts.length && this.#left === 0 && this.#rest.length === 0;
-    const scripts = this.#scripts.flatMap((script) => (script === undefined ? [] : [script]));
-    if (!isWhole || scripts.length < this.#scripts.length)
+    const scripts = [...this.#scripts.values()].flatMap((script) => (script === undefined ? [] : [script]));
+    if (!isWhole || scripts.length < this.#scripts.size)
       throw new PassingError('are damaged: the answer lacks outputs that the block spends');
     return scripts;
   }
@@ -69,8 +67,7 @@ export class SpentOutputs {
       throw new PassingError(`are damaged: a script has ${length.value} bytes, more than ${LONGEST_SCRIPT}`);
     const end = length.end + length.value;
     if (end > bytes.length) return undefined;
-    const wanted = this.#wanted.get(this.#place);
-    if (wanted !== undefined) this.#scripts[wanted] = Uint8Array.from(bytes.subarray(length.end, end));
+    if (this.#scripts.has(this.#place)) this.#scripts.set(this.#place, Uint8Array.from(bytes.subarray(length.end, end)));
     this.#place += 1;
     this.#left -= 1;
     return end;
