@@ -1,8 +1,7 @@
 /**
  * Publishes the ledger rows of a build. If the input is a folder of rows (rowsFolder.ts), its files are linked, and its index is the
  * published one. Rows of other input are written in files of a hundred settled blocks, from the rows that the build has read, and from
- * files of the last build. Full and incremental builds give the same result: the names and rows of all files depend only on the rows of the
- * input and on its last block.
+ * files of the last build. The names and rows of all files depend only on the rows of the input and on its last block.
  */
 import { join } from 'node:path';
 import { KINDS, type Kind, namesOf, type RowFile, type RowsIndex, rowsName } from '../contract/rowsSchemas.ts';
@@ -37,16 +36,27 @@ export interface RowsTarget {
   readonly limits: Pick<WorkLimits, 'listedAtOnce'>;
 }
 
-/** Paths of files of the last build that are no longer needed. `why` is the reason if no rows are published. */
 export interface PublishedRows {
+  /** Paths of files of the last build. */
   readonly outdated: readonly string[];
+  /** Why no rows are published. */
   readonly why?: string;
+}
+
+interface Publishing extends RowsTarget {
+  readonly loaded: Loaded;
+  readonly ledger: LedgerRows;
+  /** What the last build published. */
+  readonly before: PublishedIndex | undefined;
+  /** Receives the paths of the files that are written. */
+  readonly made: string[];
+  readonly state: StateTables;
+  readonly store: Store;
 }
 
 /**
  * Writes the files of new and changed rows, the runes, and the list of all files. Publishes nothing if `loaded` has no rows, or rows
- * without a defined order. `state` must already have the new blocks. Rejects with a ChangedRowsError if rows of the last build are needed,
- * but were changed or are not there.
+ * without a defined order. `state` must already have the new blocks. Throws a ChangedRowsError.
  */
 export async function publishRows(target: RowsTarget, loaded: Loaded, state: StateTables, store: Store): Promise<PublishedRows> {
   const { rows } = loaded;
@@ -59,7 +69,7 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   };
   if ('why' in rows) return nothing(rows.why);
   try {
-    const index = await indexOf(target, loaded, rows, before, made, state, store);
+    const index = await indexOf({ ...target, loaded, ledger: rows, before, made, state, store });
     const { path, sha256, content } = rowsIndexFile(index);
     target.sink.file(path, content);
     await store.run(
@@ -73,7 +83,6 @@ export async function publishRows(target: RowsTarget, loaded: Loaded, state: Sta
   }
 }
 
-/** Index of the published files, and its SHA-256. */
 interface PublishedIndex {
   readonly index: RowsIndex;
   readonly sha256: string;
@@ -85,63 +94,48 @@ export async function publishedIndex({ rowsIndex }: Pick<StateTables, 'rowsIndex
   return row && { index: JSON.parse(row.content) as RowsIndex, sha256: row.sha256 };
 }
 
-/** Returns the paths of an index and of its files. */
+/** Paths of an index and of its files. */
 export const pathsOf = (published: PublishedIndex | undefined): string[] =>
   published === undefined ? [] : [rowsIndexPath(published.sha256), ...namesOf(published.index).map((name) => `${ROWS_FOLDER}/${name}`)];
 
 const pathOf = (file: Pick<RowFile, 'first' | 'last' | 'sha256'>, kind: Kind = 'files'): string => `${ROWS_FOLDER}/${rowsName(kind, file)}`;
 
-/** Links or writes the files that the last build does not have, and adds the paths of written ones to `made`. Returns the new index. */
-async function indexOf(
-  target: RowsTarget,
-  loaded: Loaded,
-  ledger: LedgerRows,
-  before: PublishedIndex | undefined,
-  made: string[],
-  state: StateTables,
-  store: Store,
-): Promise<RowsIndex> {
+/** Links or writes the files that the last build does not have. Returns the new index. */
+async function indexOf(publishing: Publishing): Promise<RowsIndex> {
+  const { out, sink, loaded, ledger, before, state, store } = publishing;
   const { folder, sources, network, ends = [] } = loaded;
   const spent = folder?.index.spent ?? ledger.hasSpent;
   const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
-  const head = {
-    version: 1,
-    sources: sourcesUpTo(tip?.height, sources),
-    tip,
-    network,
-    ends: ends.length === 0 ? undefined : [...ends],
-    spent,
-  } as const;
+  const newest = ends.length === 0 ? undefined : [...ends];
+  const head = { version: 1, sources: sourcesUpTo(tip?.height, sources), tip, network, ends: newest, spent } as const;
   if (folder !== undefined) {
     // The build has compared the files of the folder with their SHA-256.
     const known = new Set(pathsOf(before));
     for (const kind of KINDS)
       for (const file of folder.index[kind])
-        if (!known.has(pathOf(file, kind))) target.sink.linkFrom(pathOf(file, kind), join(folder.path, rowsName(kind, file)));
+        if (!known.has(pathOf(file, kind))) sink.linkFrom(pathOf(file, kind), join(folder.path, rowsName(kind, file)));
     return { ...head, files: folder.index.files, runes: folder.index.runes };
   }
   const others = `SELECT count(*) AS number FROM ${state.held} WHERE block_height NOT IN (SELECT block_height FROM ${loaded.affected})`;
   if (before === undefined && (await store.number(others)) > 0) throw new ChangedRowsError('the last build published no rows');
   if (before !== undefined && before.index.spent !== spent)
-    throw new ChangedRowsError(`unlike the input, the files in ${join(target.out, ROWS_FOLDER)} ${spent ? 'lack' : 'have'} spent outputs`);
-  const take: Take = async (kind, files, form) => {
-    const entries = await entriesOf(files, form, store);
-    return entries.map((entry, i) => {
-      // The rows were written in order. So a fault can only be that two rows of a transaction have the same event index, and therefore no
-      // defined order.
-      if (typeof entry === 'string') throw new UnfitRowsError(`the input has two events in one place: ${entry}`);
-      made.push(pathOf(entry, kind));
-      target.sink.take(pathOf(entry, kind), files[i]?.path ?? '');
-      return entry;
-    });
-  };
-  const files = await writeFiles(target, loaded, ledger, before?.index.files ?? [], take, state, store);
-  const runes = loaded.runes === undefined && before !== undefined ? before.index.runes : await writeRunes(target, take, state, store);
+    throw new ChangedRowsError(`unlike the input, the files in ${join(out, ROWS_FOLDER)} ${spent ? 'lack' : 'have'} spent outputs`);
+  const files = await writeFiles(publishing);
+  const runes = loaded.runes === undefined && before !== undefined ? before.index.runes : await writeRunes(publishing);
   return { ...head, files, runes };
 }
 
 /** Moves files that were made to the output. Returns their entries for the index. */
-type Take = (kind: Kind, files: readonly FileOfRows[], form: TableForm) => Promise<RowFile[]>;
+async function take(kind: Kind, files: readonly FileOfRows[], form: TableForm, { sink, made, store }: Publishing): Promise<RowFile[]> {
+  const entries = await entriesOf(files, form, store);
+  return entries.map((entry, i) => {
+    // The rows were written in order, so a fault can only be that two rows of a transaction have the same event index.
+    if (typeof entry === 'string') throw new UnfitRowsError(`the input has two events in one place: ${entry}`);
+    made.push(pathOf(entry, kind));
+    sink.take(pathOf(entry, kind), files[i]?.path ?? '');
+    return entry;
+  });
+}
 
 /** Returns SQL expressions of the first and the last height of a block's file: a hundred settled heights, or one. */
 function rangeSql(tip: number): string {
@@ -152,19 +146,13 @@ function rangeSql(tip: number): string {
 }
 
 /** Writes the files that have an affected block or a new range of heights. Returns the entries of all files. */
-async function writeFiles(
-  { out, scratch, limits }: RowsTarget,
-  { affected }: Loaded,
-  { table, hasSpent }: LedgerRows,
-  before: readonly RowFile[],
-  take: Take,
-  state: StateTables,
-  store: Store,
-): Promise<RowFile[]> {
-  const form = ledgerForm(hasSpent);
+async function writeFiles(publishing: Publishing): Promise<RowFile[]> {
+  const { scratch, limits, loaded, ledger, state, store } = publishing;
+  const before = publishing.before?.index.files ?? [];
+  const form = ledgerForm(ledger.hasSpent);
   const range = rangeSql(await store.number(`SELECT coalesce(max(block_height), 0) AS number FROM ${state.tip}`));
   const nameOf = ({ first, last }: BlockRange) => `${first}-${last}`;
-  const touched = new Set((await store.rows(`SELECT DISTINCT ${range} FROM ${affected}`, { first: int, last: int })).map(nameOf));
+  const touched = new Set((await store.rows(`SELECT DISTINCT ${range} FROM ${loaded.affected}`, { first: int, last: int })).map(nameOf));
   const ranges = await store.rows(
     `SELECT first, last, sum(records)::BIGINT AS records FROM (SELECT records, ${range} FROM ${state.held}) GROUP BY first, last ORDER BY first`,
     { first: int, last: int, records: int },
@@ -176,27 +164,21 @@ async function writeFiles(
   const due = ranges.filter((one) => !have.has(nameOf(one)));
   const files = [...kept];
   for (const portion of portionsOf(due, limits.listedAtOnce)) {
-    const rows = await restOf(out, portion, stale, table, affected, store);
+    const rows = await dueRows(portion, stale, publishing);
     const made = portion.map(({ first, last }) => ({ first, last, path: join(scratch, `rows-${first}.parquet`) }));
     for (const { path, ...heights } of made)
       await store.run(copyTable(`SELECT * EXCLUDE (source) FROM ${rows} WHERE ${isWithin(heights)}`, form.order, path));
     await store.run(`DROP TABLE ${rows}`);
-    for (const file of await take('files', made, form)) files.push(file);
+    for (const file of await take('files', made, form, publishing)) files.push(file);
   }
   return files.sort((a, b) => a.first - b.first);
 }
 
 /** Returns a table with the rows of these ranges: rows of affected blocks from the input, others from old files. */
-async function restOf(
-  out: string,
-  ranges: readonly BlockRange[],
-  stale: readonly RowFile[],
-  table: LedgerRows['table'],
-  affected: Loaded['affected'],
-  store: Store,
-): Promise<Table> {
+async function dueRows(ranges: readonly BlockRange[], stale: readonly RowFile[], publishing: Publishing): Promise<Table> {
+  const { out, loaded, ledger, store } = publishing;
   const isDue = `(${ranges.map(isWithin).join(' OR ')})`;
-  const isAffected = `block_height IN (SELECT block_height FROM ${affected})`;
+  const isAffected = `block_height IN (SELECT block_height FROM ${loaded.affected})`;
   const old: string[] = [];
   for (const file of stale.filter(({ first, last }) => ranges.some((range) => range.first <= last && first <= range.last))) {
     const path = join(out, pathOf(file));
@@ -209,14 +191,16 @@ async function restOf(
     old.push(path);
   }
   const more = old.length === 0 ? '' : `UNION ALL SELECT 0 AS source, * FROM ${readFiles('parquet', old)} WHERE NOT ${isAffected}`;
-  return store.table('due_rows', table.columns, `SELECT * FROM (SELECT * FROM ${table} WHERE ${isAffected} ${more}) WHERE ${isDue}`);
+  const rows = `SELECT * FROM (SELECT * FROM ${ledger.table} WHERE ${isAffected} ${more}) WHERE ${isDue}`;
+  return store.table('due_rows', ledger.table.columns, rows);
 }
 
 /** Writes all runes to one file, because tables of runes need not say in which blocks they were etched. */
-async function writeRunes({ scratch }: RowsTarget, take: Take, state: StateTables, store: Store): Promise<RowFile[]> {
+async function writeRunes(publishing: Publishing): Promise<RowFile[]> {
+  const { scratch, state, store } = publishing;
   const path = join(scratch, 'runes.parquet');
   const names = RUNES.fields.map(({ column }) => `"${column}"`);
   await store.run(copyTable(`SELECT ${names.join(', ')} FROM ${state.runes}`, RUNES.order, path));
   const heights = `SELECT coalesce(min(block_height), 0) AS first, coalesce(max(block_height), 0) AS last FROM ${state.runes}`;
-  return take('runes', [{ ...(await store.row(heights, { first: int, last: int })), path }], RUNES);
+  return take('runes', [{ ...(await store.row(heights, { first: int, last: int })), path }], RUNES, publishing);
 }

@@ -35,13 +35,11 @@ const INDEX_FILE = 'index.json';
 
 export const EMPTY_INDEX: FolderIndex = { version: 1, sources: [], spent: true, runes: [], files: [] };
 
-/** Returns the error for a missing or damaged file of an earlier pull. */
+/** Error for a missing or damaged file of an earlier pull. */
 export const lost = (what: string, folder: string): InputError =>
   new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder} and pull again.`]);
 
-/**
- * Reads the index of a folder, undefined if it has none. Throws an InputError for a damaged index, and for a folder of an older version.
- */
+/** Undefined if the folder has no index. Throws an InputError for a damaged index, and for a folder of an older version. */
 export function readIndex(folder: string): FolderIndex | undefined {
   const path = join(folder, INDEX_FILE);
   if (!existsSync(path)) {
@@ -56,10 +54,7 @@ export function readIndex(folder: string): FolderIndex | undefined {
   }
 }
 
-/**
- * Replaces the index of a folder durably, unless it is the same. Then removes all files that it does not name. `temporary` is a path in the
- * same file system. Throws system errors.
- */
+/** Replaces the index durably if it differs, then removes files it lacks. `temporary` is in the same file system. Throws system errors. */
 export function commitIndex(folder: string, index: FolderIndex, temporary: string): void {
   const [path, text] = [join(folder, INDEX_FILE), indexText(index)];
   if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
@@ -71,7 +66,6 @@ export function commitIndex(folder: string, index: FolderIndex, temporary: strin
   for (const name of emptyIfMissing(() => readdirSync(folder))) if (isRowsName(name) && !named.has(name)) rmSync(join(folder, name));
 }
 
-/** Formats the published index. */
 export function rowsIndexFile(index: RowsIndex): { path: string; sha256: string; content: Buffer } {
   const content = Buffer.from(indexText(index));
   const sha256 = createHash('sha256').update(content).digest('hex');
@@ -91,7 +85,6 @@ export async function checkFile(folder: string, kind: Kind, entry: RowFile): Pro
   if ((await sha256Of(path)) !== entry.sha256) throw lost(`${path} is damaged: its SHA-256 differs from the index`, folder);
 }
 
-/** Returns the path of a file that has the size in its entry. */
 function checkSize(folder: string, kind: Kind, entry: RowFile): string {
   const path = join(folder, rowsName(kind, entry));
   const size = statSync(path, { throwIfNoEntry: false })?.size;
@@ -104,14 +97,13 @@ export function checkSizes(folder: string, index: FolderIndex): void {
   for (const kind of KINDS) for (const entry of index[kind]) checkSize(folder, kind, entry);
 }
 
-/** Returns the highest block up to `height` that shares no file with a block above it. */
+/** The highest block up to `height` that shares no file with a block above it. */
 export function wholeUpTo(index: Pick<FolderIndex, Kind>, height: number): number {
   const across = KINDS.flatMap((kind) => index[kind]).filter(({ first, last }) => first <= height && height < last);
   const whole = across.reduce((least, { first }) => Math.min(least, first - 1), height);
   return whole === height ? height : wholeUpTo(index, whole);
 }
 
-/** Returns the ranges `mirrors` without the blocks above a height. */
 export const mirrorsUpTo = (height: number, mirrors: FolderIndex['mirrors'] = []): Pick<FolderIndex, 'mirrors'> => {
   const kept = mirrors.flatMap(({ url, blocks }) => {
     const below = blocks.filter(([first]) => first <= height).map(([first, last]): [number, number] => [first, Math.min(last, height)]);

@@ -39,7 +39,6 @@ export const RUNES: TableForm = { fields: [...RUNE_FIELDS, ...RUNE_DETAILS], ord
 /** Heights of a file of settled blocks: about 100,000 rows, which need little memory. All of history has 1,400 files. */
 export const HEIGHTS_PER_FILE = 100;
 
-/** Returns the range of heights of the file of a settled block. */
 export function hundredOf(height: number): { readonly first: number; readonly last: number } {
   const first = height - (height % HEIGHTS_PER_FILE);
   return { first, last: first + HEIGHTS_PER_FILE - 1 };
@@ -69,11 +68,7 @@ function lineOf(fields: readonly Field[]): string {
   });
 }
 
-/** Size and SHA-256 of a file. */
 type Stamp = Pick<RowFile, 'bytes' | 'sha256'>;
-
-/** Number and digest of the rows of a file. They do not depend on the program that wrote the file. */
-export type Content = Pick<RowFile, 'rows' | 'digest'>;
 
 /** Describes how files differ from a form, in their columns, their types or the order of rows, by path. Omits files that fit. */
 export async function formFaults(paths: readonly string[], { fields, order }: TableForm, store: Store): Promise<Map<string, string>> {
@@ -105,12 +100,12 @@ export async function formFaults(paths: readonly string[], { fields, order }: Ta
   return faults;
 }
 
-/** Counts the rows of files, which must have the form, and computes the digest of the rows of each. */
-export async function contentsOf<const Paths extends readonly string[]>(
-  paths: Paths,
+/** Counts the rows of files, which must have the form, and computes their digests, which do not depend on the program that wrote them. */
+export async function contentsOf(
+  paths: readonly string[],
   { fields }: TableForm,
   store: Store,
-): Promise<{ readonly [i in keyof Paths]: Content }> {
+): Promise<Pick<RowFile, 'rows' | 'digest'>[]> {
   const found = paths.map(() => ({ rows: 0, hash: createHash('sha256') }));
   await store.run(JSON_TEXT);
   const rows = `SELECT file_index::DOUBLE, encode(${lineOf(fields)}) FROM ${readFiles('parquet', paths)}`;
@@ -124,7 +119,7 @@ export async function contentsOf<const Paths extends readonly string[]>(
       if (file !== undefined) file.rows += end - row;
     }
   }
-  return found.map(({ rows, hash }) => ({ rows, digest: hash.digest('hex') })) as { readonly [i in keyof Paths]: Content };
+  return found.map(({ rows, hash }) => ({ rows, digest: hash.digest('hex') }));
 }
 
 /** Reads a file and computes its stamp. Returns undefined if the path is not an existing regular file. */

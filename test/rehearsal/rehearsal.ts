@@ -273,7 +273,7 @@ class Rehearsal {
         const changed = `SELECT * REPLACE (CASE WHEN block_height < ${height} THEN spent END AS spent) FROM ${rows}`;
         await store.run(copyTable(changed, NODE_LEDGER.order, other));
         const [content] = await contentsOf([other], NODE_LEDGER, store);
-        const entry = await placeFile(pulled, other, 'files', last, content);
+        const entry = await placeFile(pulled, other, 'files', last, content!);
         commitIndex(pulled, { ...index, files: [...index.files.slice(0, -1), entry] }, join(aside, 'index.json'));
         await work();
         await moveIn(pulled, kept, 'files', last);

@@ -3,7 +3,6 @@ import { statSync } from 'node:fs';
 import type { Kind, RowFile } from '../../src/contract/rowsSchemas.ts';
 import { sha256Of } from '../../src/input/changedFiles.ts';
 import { moveIn } from '../../src/rows/rowsFolder.ts';
-import type { Content } from '../../src/rows/rowsForm.ts';
 
 /** Moves a finished file to its name in the folder, after a sync. Returns its entry for the index. */
 export async function placeFile(
@@ -11,7 +10,7 @@ export async function placeFile(
   temporary: string,
   kind: Kind,
   { first, last }: Pick<RowFile, 'first' | 'last'>,
-  { rows, digest }: Content,
+  { rows, digest }: Pick<RowFile, 'rows' | 'digest'>,
 ): Promise<RowFile> {
   const entry = { first, last, rows, bytes: statSync(temporary).size, sha256: await sha256Of(temporary), digest };
   await moveIn(folder, temporary, kind, entry);
