@@ -1,6 +1,6 @@
 /**
- * Hash table of the outpoints that blocks in memory created or spent. Its entries are in one growing buffer, in the order of the blocks,
- * because millions of JavaScript objects would need too much memory and keep the garbage collector busy.
+ * Hash table of the outpoints that blocks in memory created or spent. Its entries are in one growing buffer, in the order of the blocks:
+ * millions of JavaScript objects would need too much memory and keep the garbage collector busy.
  */
 import { randomInt } from 'node:crypto';
 import { sameBytes, uint32At } from '../runes/bytes.ts';
@@ -11,7 +11,7 @@ import { endOf, GONE, HEAD_BYTES, outputAt } from './entries.ts';
 
 export class ChangeTable {
   #data = Buffer.allocUnsafe(4096);
-  /** Size of all entries in bytes, which is the offset of the next one. */
+  /** Size of all entries in bytes. */
   size = 0;
   /** Offset of the last entry of each outpoint, plus one. 0 marks a free slot. */
   #slots = new Uint32Array(1 << 12);
@@ -46,7 +46,6 @@ export class ChangeTable {
     this.#use(slot, at);
   }
 
-  /** Returns a table of the entries between two offsets. */
   part(from: number, to: number): ChangeTable {
     const part = new ChangeTable();
     for (let at = from, end = 0; at < to; at = end) {
@@ -67,7 +66,6 @@ export class ChangeTable {
     return Array.from(order, (place) => kept[place % 2 ** 29] ?? data).sort(Buffer.compare);
   }
 
-  /** Doubles the slots. */
   #grow(): void {
     this.#slots = new Uint32Array(2 * this.#slots.length);
     this.#filter = Bloom.forKeys(this.#slots.length / 2);

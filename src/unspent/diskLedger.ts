@@ -1,12 +1,11 @@
 /**
- * Ledger of a pull from a node: unspent outputs with runes, and mints.
+ * Ledger of a pull from a node: unspent outputs with runes, and mints. The caller stores the runes.
  *
  *     state.json                     the last settled block, the mints, and the names of the other files
  *     outputs-840000-851199.sorted   outputs that these blocks created or spent (sortedFile.ts)
  *
  * On disk are settled blocks only. The changes of later blocks are in memory: after a start, the caller applies these blocks again from
- * their rows. Sorted files of similar size are merged, so that a look-up searches only a few files. The caller stores the runes, not the
- * ledger.
+ * their rows. Sorted files of similar size are merged, so that a look-up searches only a few files.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -18,7 +17,7 @@ import { syncFolder } from '../disk/sync.ts';
 import { messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { blockOf, type RuneId } from '../runes/runeId.ts';
-import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/unspentLedger.ts';
+import type { Changes, Ledger, Mintable, NewRune, RuneOutput } from '../runes/unspentLedger.ts';
 import { ChangeTable } from './changeTable.ts';
 import { entryOf } from './entries.ts';
 import { DamagedStateError, merged, type SortedFacts, SortedFile, sortedFacts, writeSortedFile } from './sortedFile.ts';
@@ -46,22 +45,17 @@ const stateFile = z.strictObject({ format: z.literal(FORMAT), sha256: hex64, sta
 type StateFile = z.infer<typeof stateFile>;
 
 /** Fields of a rune that are needed to index later blocks. */
-export interface KnownRune {
-  readonly id: RuneId;
-  readonly name: bigint;
+export interface KnownRune extends Pick<NewRune, 'id' | 'name' | 'terms'> {
   /** Block that added the rune. Can differ from the block of the id: the first rune of mainnet has the id 1:0. */
   readonly height: number;
-  readonly terms: Mintable['terms'];
 }
 
 /** Block in memory. The hash is unknown after a kill if the block has no rows. */
 export interface IndexedBlock {
   readonly height: number;
-  /** Hash as Bitcoin displays it. */
   readonly hash: string | undefined;
 }
 
-/** Changes of a block in memory. */
 interface AppliedBlock extends IndexedBlock {
   /** Size of the table of changes after this block. */
   readonly end: number;
@@ -78,21 +72,16 @@ interface LedgerOptions {
   readonly limits: Pick<WorkLimits, 'changesBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 }
 
-/** Ledger after a settled block. */
-interface SettledLedger extends Pick<LedgerOptions, 'folder' | 'network' | 'rowsFrom'> {
+interface SettledLedger extends Omit<LedgerOptions, 'firstHeight'> {
   readonly height: number;
   readonly hash: string;
   /** All unspent outputs with runes in parts, as entries ascending by outpoint, and an upper bound of their number. */
   readonly outputs: AsyncIterable<Iterable<Buffer>>;
   readonly most: number;
   readonly mints: ReadonlyMap<RuneId, number>;
-  readonly limits: Pick<WorkLimits, 'sortedPageBytes'>;
 }
 
-/**
- * Writes a ledger as if all blocks up to a height had been read and settled. Returns the last step, which writes `state.json` and so
- * replaces the ledger that the folder had.
- */
+/** Writes a ledger as if all blocks up to `height` had been read and settled. Returns the last step, which replaces the folder's ledger. */
 export async function settledLedger(settled: SettledLedger): Promise<() => void> {
   const { folder, network, rowsFrom, height, hash, outputs, most, mints, limits } = settled;
   const file = await writeSortedFile(folder, `outputs-0-${height}.sorted`, outputs, most, limits);
@@ -100,7 +89,6 @@ export async function settledLedger(settled: SettledLedger): Promise<() => void>
   return () => writeState(folder, state);
 }
 
-/** Removes the state of a folder, so that it has no ledger. */
 export const removeState = (folder: string): void => rmSync(join(folder, STATE_FILE), { force: true });
 
 export class DiskLedger implements Ledger {
@@ -128,7 +116,6 @@ export class DiskLedger implements Ledger {
     return this.base + this.#blocks.length;
   }
 
-  /** Hash of the last block, undefined if there is none. */
   get hash(): string | undefined {
     return this.hashAt(this.height);
   }
@@ -138,7 +125,7 @@ export class DiskLedger implements Ledger {
     return this.#state.base;
   }
 
-  /** Returns the hash of the block at a height. Undefined if it is unknown, as of all blocks below `base`. */
+  /** Undefined if the hash is unknown, as of all blocks below `base`. */
   hashAt(height: number): string | undefined {
     return height === this.base ? this.#state.base_hash : this.#blocks[height - this.base - 1]?.hash;
   }
@@ -147,7 +134,6 @@ export class DiskLedger implements Ledger {
     return this.#state.network;
   }
 
-  /** First height whose rows are kept. */
   get rowsFrom(): number {
     return this.#state.rows_from;
   }
@@ -185,7 +171,6 @@ export class DiskLedger implements Ledger {
     this.#names.add(name);
   }
 
-  /** Adds the next block. */
   apply({ height, hash }: IndexedBlock, { spent, created, runes, mints }: Changes): void {
     for (const rune of runes) this.addRune({ ...rune, height });
     for (const outpoint of spent) this.#changes.add(entryOf(outpoint));
@@ -195,7 +180,7 @@ export class DiskLedger implements Ledger {
     this.#blocks.push({ height, hash, end: this.#changes.size, mints: minted });
   }
 
-  /** Removes all blocks above a height. Throws an Error for a height below `base`. */
+  /** Removes all blocks above a height, which must not be below `base`. */
   rewind(height: number): void {
     if (height < this.base) throw new Error(`cannot remove blocks above ${height}: block ${this.base} is settled`);
     const removed = this.#blocks.splice(height - this.base);

@@ -46,7 +46,7 @@ export function outputAt(bytes: Buffer, at: number): RuneOutput | 'spent' {
   return { script: copyOf(bytes, first + BALANCE_BYTES * balances.length, end), balances };
 }
 
-/** Returns the offset after the entry at `at`. */
+/** The offset after the entry at `at`. */
 export function endOf(bytes: Buffer, at: number): number {
   const length = bytes.readUInt32LE(at + OUTPOINT_BYTES);
   return at + HEAD_BYTES + (length === GONE ? 0 : length);

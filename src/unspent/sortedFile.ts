@@ -21,10 +21,8 @@ import type { RuneOutput } from '../runes/unspentLedger.ts';
 import { Bloom } from './bloom.ts';
 import { compareAt, endOf, HEAD_BYTES, outputAt } from './entries.ts';
 
-/** Bytes of a page in the index: first outpoint, offset and checksum. */
 const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 
-/** What the ledger's state says about a sorted file. */
 export const sortedFacts = z.strictObject({
   name: z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/),
   entries: z.int().min(0),
@@ -92,7 +90,7 @@ export class SortedFile {
   readonly #index: Buffer;
   readonly #filter: Bloom;
 
-  /** Opens a file. Throws a DamagedStateError if it is damaged or missing. */
+  /** Throws a DamagedStateError if the file is damaged or missing. */
   constructor(
     folder: string,
     readonly facts: SortedFacts,
@@ -127,7 +125,6 @@ export class SortedFile {
     return undefined;
   }
 
-  /** Yields all entries, ascending by outpoint. */
   *entries(): Generator<Buffer> {
     for (let number = 0; number < this.facts.pages; number++) {
       const page = this.#readPage(number);
@@ -142,7 +139,6 @@ export class SortedFile {
     closeSync(this.#file);
   }
 
-  /** Reads a page and verifies its checksum. */
   #readPage(page: number): Buffer {
     const at = page * INDEX_ENTRY + OUTPOINT_BYTES;
     const isLast = page + 1 === this.facts.pages;
