@@ -25,7 +25,6 @@ export class ChangedRowsError extends Error {
   override readonly name = 'ChangedRowsError';
 }
 
-/** Thrown for rows that no build can publish. */
 class UnfitRowsError extends Error {}
 
 /** Output folder, folder for temporary files, and the sink that moves files to the output. */

@@ -21,7 +21,6 @@ export interface ChainInfo {
   readonly blocks: number;
   readonly headers: number;
   readonly bestHash: string;
-  /** True until the node has caught up with its network. */
   readonly isSyncing: boolean;
 }
 
