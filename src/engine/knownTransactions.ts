@@ -5,7 +5,7 @@
  */
 import { sortedRows } from '../duckdb/sortedRows.ts';
 import { int, type Store } from '../duckdb/store.ts';
-import { pageKey } from '../format/documentKeys.ts';
+import { pageKey } from '../format/documents.ts';
 import { ID_PAGE, type IdEntry, idKey, KEY_DIGITS, parseIds } from '../format/ids.ts';
 import { headKey, keyOfHead, lengthIn } from '../format/pagedList.ts';
 import type { InputTransactions, KnownTransaction } from '../input/checkConsistency.ts';

@@ -1,9 +1,6 @@
 /**
- * Reads blocks and pages of an archive. Uses no platform API: the host passes functions that read parts of files and inflate gzip members
- * (ArchiveFiles).
- *
- * To answer a request for the records of a block or transaction, a reader needs at most three rounds of reads: the ids (ids.ts), the
- * directory of a segment (segmentDirectory.ts), and pages of the segment. The reads of a round run concurrently.
+ * Reads blocks and pages of an archive, with the host's functions (ArchiveFiles). The records of a block or transaction take at most three
+ * rounds of concurrent reads: the ids (ids.ts), the directory of a segment (segmentDirectory.ts), and pages of the segment.
  */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { ArchiveError, isArchiveError } from './archiveError.ts';
@@ -16,9 +13,8 @@ import { sizeOf } from './tails.ts';
 
 export interface ArchiveFiles {
   /**
-   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file: its content and its digests (tails.ts). If
-   * `length` equals `size`, the host needs no range request. Resolves to undefined when the file is missing or too short. Rejects for any
-   * other failure.
+   * Reads `length` bytes of a file from `offset` on. `size` is the size of the complete file, with its tail (tails.ts): if `length` equals
+   * it, the host needs no range request. Resolves to undefined when the file is missing or too short. Rejects for any other failure.
    */
   read(file: string, offset: number, length: number, size: number): Promise<Uint8Array | undefined>;
   /**
@@ -48,14 +44,8 @@ export interface PagePlace {
   readonly length: number;
 }
 
-/** Approximate number of bytes that a page in memory needs in addition to its content. */
+/** Bytes that a page in memory needs in addition to its content, approximately. */
 const BYTES_PER_PAGE = 400;
-
-/**
- * A file with a directory at the end of its content. `bytes` is the size of the content, and `directory` the size of the directory, in
- * bytes.
- */
-type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
 export class Archive {
   /** Pending reads of directories, by file. Concurrent look-ups that need the same directory share one read. */
@@ -76,8 +66,8 @@ export class Archive {
   }
 
   /**
-   * Returns a block; undefined when the archive does not have it. `page` is the index of a page that the caller will read. If the block is
-   * in several segments, reads only the directory of the segment with that page.
+   * Returns a block; undefined when the archive does not have it. If the block is in several segments, reads only the directory of the
+   * segment with page `page`, which the caller will read.
    */
   async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
     const segments = this.root.segments.filter(({ first, last }) => first <= height && height <= last);
@@ -86,19 +76,18 @@ export class Archive {
     return block && new ArchivedBlock(this, segments, block);
   }
 
-  /** Reads the directory of a segment. Returns the blocks by height. */
+  /** Returns the blocks of a segment by height. */
   directory(segment: Segment): Promise<Map<number, PlacedBlock>> {
     return this.tail(segment, (text) => parseDirectory(text, segment));
   }
 
   /** Reads and parses the directory at the end of a file. */
-  tail<Value>({ file, bytes, directory }: WithDirectory, parse: (text: string) => Value): Promise<Value> {
+  tail<Value>({ file, bytes, directory }: Pick<Segment, 'file' | 'bytes' | 'directory'>, parse: (text: string) => Value): Promise<Value> {
     const known = this.#directories.get(file);
     if (known !== undefined) return known as Promise<Value>;
     const reading = this.cache.get(`${file} directory`, () =>
       this.forgetIfDamaged(file, async () => {
-        // Reads a small file completely, because the caller will also read other parts of it. Checks the size of the directory against the
-        // size of the file first, because a wrong root may give any size.
+        // Reads a small file completely, because the caller will also read other parts of it. A wrong root may give any sizes.
         const isSmall = directory >= 0 && directory <= bytes && !exceeds(READER_LIMITS, 'smallFile', bytes);
         const text = await inflate(await this.part(file, bytes, bytes - directory, directory, isSmall), this.files);
         return { value: parse(text), bytes: text.length * 4 };
@@ -108,10 +97,7 @@ export class Archive {
     return reading.finally(() => this.#directories.delete(file));
   }
 
-  /**
-   * Reads a part of a file whose content has `bytes` bytes. Reads and caches the complete file instead if `inWhole` is true, or if all
-   * files of the archive are small.
-   */
+  /** Reads a part of a file of `bytes` bytes. Reads and caches the complete file if `inWhole` is true, or if all files are small. */
   async part(file: string, bytes: number, offset: number, length: number, inWhole = this.cache.has(file)): Promise<Uint8Array> {
     if (!inWhole && exceeds(READER_LIMITS, 'readWhole', this.root.objectSize))
       return length === bytes ? readWhole(file, bytes, this.files) : read(file, offset, length, sizeOf(bytes), this.files);
@@ -119,7 +105,7 @@ export class Archive {
     return whole.subarray(offset, offset + length);
   }
 
-  /** Reads pages of a segment. `places` must ascend. Takes pages from the cache if the host caches pages. */
+  /** Reads pages of a segment, or takes them from the cache if the host caches pages. `places` must ascend. */
   async pagesAt(file: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     this.#pages += places.length;
     // A long answer does not use the cache, because its pages would displace the pages of many other answers.
@@ -137,7 +123,7 @@ export class Archive {
     return known.flatMap((page) => page ?? read.splice(0, 1));
   }
 
-  /** Reads a member in which ids or names are looked up. Caches it, because many answers read the same members. */
+  /** Reads a member in which ids or names are looked up, and caches it, because many answers read the same members. */
   lookUp(file: Pick<Segment, 'file' | 'bytes'>, place: PagePlace): Promise<string> {
     return this.cache.get(`${file.file} ${place.offset}`, async () => {
       const [page] = await this.#readPages(file, [place]);
@@ -145,7 +131,7 @@ export class Archive {
     });
   }
 
-  /** Reads pages of a segment from its file. Reads pages together if the gap between them is small. */
+  /** Reads pages from the file. Reads pages together if the gap between them is small. */
   async #readPages({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     const { nearBytes = READER_LIMITS.nearBytes } = this.files;
     const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
@@ -189,23 +175,17 @@ export class Archive {
 }
 
 export class ArchivedBlock {
+  readonly height: number;
+  /** 64 hex digits, no prefix. */
+  readonly hash: string;
+  readonly records: number;
+
   constructor(
     private readonly archive: Archive,
     private readonly segments: readonly Segment[],
     private readonly block: PlacedBlock,
-  ) {}
-
-  get height(): number {
-    return this.block.height;
-  }
-
-  /** 64 hex digits, no prefix. */
-  get hash(): string {
-    return this.block.hash;
-  }
-
-  get records(): number {
-    return this.block.records;
+  ) {
+    ({ height: this.height, hash: this.hash, records: this.records } = block);
   }
 
   total(operation: string): number {
@@ -233,8 +213,7 @@ export class ArchivedBlock {
    * records in all pages before the first of these.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
-    // If a block has several segments, the root has the number of its records in each segment. So only the directories of segments with
-    // wanted records are read.
+    // If a block has several segments, the root has its records in each. So only directories of segments with wanted records are read.
     const segments = overlapping(this.segments, (segment) => this.#countIn(segment, operation), from, to);
     const pages = await Promise.all(
       segments.map(async ({ item, before }) => {
@@ -262,11 +241,11 @@ function placesOf({ height, page = 0, offsets, pages }: PlacedBlock, numbers: re
   });
 }
 
-/** Returns the segment that has this page of a block. Returns the last segment for a page past the end. */
+/** Returns the segment that has this page of a block; the last segment for a page past the end. */
 const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
   segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
-/** Reads a part of a file. Checks the arguments, because they come from a root or directory that may be damaged. */
+/** Reads a part of a file. Checks the arguments, which come from a root or directory that may be damaged. */
 async function read(file: string, offset: number, length: number, size: number, files: ArchiveFiles): Promise<Uint8Array> {
   if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
     throw new ArchiveError('the root or a directory of the archive is damaged');

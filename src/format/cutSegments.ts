@@ -1,15 +1,15 @@
 /**
- * Cuts the blocks of an archive into segments. The cut depends only on the sizes of the blocks and on the highest block. It does not depend
- * on earlier builds, so an incremental build writes the same files as a full build.
+ * Cuts the blocks of an archive into segments. The cut depends only on the sizes of the blocks and on the highest block, so an incremental
+ * build writes the same files as a full build.
  *
  * A range of heights is aligned if its length is a power of two, and its first height is a multiple of this length. An aligned range is one
- * segment if the range ends at or below the tip and exceeds no limit of `CutForm`. Otherwise it is divided into two halves. So segments
- * near the tip are short. When a new block completes an aligned range, several segments may become one longer segment.
+ * segment if it ends at or below the tip and exceeds no limit of `CutForm`. Otherwise it is halved. So segments near the tip are short, and
+ * when a new block completes an aligned range, several segments may become one longer segment.
  */
 import { exceeds } from '../limits.ts';
 import { HIGHEST_HEIGHT } from './root.ts';
 
-/** A block, or a segment of the last build. The heights `first` to `last` are an aligned range (see above). */
+/** A block, or a segment of the last build. Its heights are an aligned range. */
 export interface Piece {
   readonly first: number;
   readonly last: number;
@@ -34,8 +34,8 @@ export interface Cut<Of extends Piece> {
 const ALL_HEIGHTS = 2 ** Math.ceil(Math.log2(HIGHEST_HEIGHT));
 
 /**
- * Groups pieces into segments. `pieces` ascend by height, and `tip` is the highest height. A piece of several blocks must end at or below
- * the tip and be within the limits, because a piece cannot be halved.
+ * Groups pieces, which ascend by height, into segments. A piece of several blocks must end at or below the tip and be within the limits,
+ * because it cannot be halved.
  */
 export function cut<Of extends Piece>(pieces: readonly Of[], tip: number, { objectSize, segmentBlocks }: CutForm): Cut<Of>[] {
   const cuts: Cut<Of>[] = [];

@@ -11,7 +11,7 @@ import type { Archive, PagePlace } from './archiveReader.ts';
 import { countBefore } from './binarySearch.ts';
 import type { DocumentFile, DocumentLevel } from './levels.ts';
 
-/** Position of a member in its file. `from` is a lower bound of the member's keys. */
+/** A member of a file. `from` is a lower bound of its keys. */
 export interface PlacedMember extends PagePlace {
   readonly from: string;
 }
@@ -20,10 +20,7 @@ export const renderMembers = (members: readonly (readonly [from: string, length:
 
 type Directory = NonNullable<DocumentFile['members']>;
 
-/**
- * Returns the places of the members of a directory, or of its text. Throws an ArchiveError if the members do not ascend or do not fill the
- * file.
- */
+/** Returns the members of a directory, or of its text. Throws an ArchiveError if they do not ascend or do not fill the file. */
 export function placeMembers(directory: Directory | string, { from, bytes, directory: size }: DocumentFile): PlacedMember[] {
   const members: PlacedMember[] = [];
   let offset = 0;
@@ -42,7 +39,7 @@ export function placeMembers(directory: Directory | string, { from, bytes, direc
   return members;
 }
 
-/** Returns the values of a document in the text of a member. Undefined if the member does not have the document. */
+/** Returns the values of a document in the text of a member. */
 function documentIn(text: string, key: string): readonly string[] | undefined {
   // Always begins at the start of a line. Bisection takes a tenth of the time of a search for the key.
   let low = 0;
@@ -60,10 +57,7 @@ function documentIn(text: string, key: string): readonly string[] | undefined {
   return undefined;
 }
 
-/**
- * Finds documents of a level. Returns their values in the order of `keys`, and undefined for each key without a document. Rejects with an
- * ArchiveError when a file is missing or damaged.
- */
+/** Returns the values of documents of a level, in the order of `keys`. Rejects with an ArchiveError for a missing or damaged file. */
 export async function findDocuments(
   archive: Archive,
   { files }: DocumentLevel,
@@ -113,10 +107,7 @@ export async function* textOf(archive: Archive, { files }: DocumentLevel): Async
   for (const file of files) for (const member of await membersOf(archive, file)) yield await readMember(archive, file, member);
 }
 
-/**
- * Maximum number of directories to read ahead. Each file has one directory, and even the pages of a list with a million entries are in at
- * most this number of files.
- */
+/** Maximum number of directories to read ahead. Each file has one, and even a list with a million entries has pages in no more files. */
 const MOST_AHEAD = 2;
 
 /** Reads the directories of the next files that have pages of a key's list. Ignores errors: later reads report them. */
@@ -139,10 +130,7 @@ async function readMember(archive: Archive, file: DocumentFile, member: PlacedMe
 const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
-/**
- * Runs `parse`, which parses a document. Throws an ArchiveError if `parse` throws. The checksum of the text was right, so a faulty program
- * wrote the archive.
- */
+/** Runs `parse`, which parses a document. If it throws, throws an ArchiveError: the checksum was right, so a faulty program wrote it. */
 export function orDamaged<Value>(parse: () => Value): Value {
   try {
     return parse();
@@ -152,3 +140,26 @@ export function orDamaged<Value>(parse: () => Value): Value {
 }
 
 export const damaged = (): ArchiveError => new ArchiveError('a document of the archive is damaged');
+
+/**
+ * Returns the key of an address: itself, with percent-encoding, because hosts may decode characters beyond ASCII in different ways. Returns
+ * undefined for text that is not valid Unicode.
+ */
+export function keyOfAddress(address: string): string | undefined {
+  try {
+    // Builds make keys with DuckDB's url_encode, which also encodes these five characters.
+    return encodeURIComponent(address).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the key of a page of a list. Keys of lists have only characters that sort after the space, so pages directly follow `key`. */
+export const pageKey = (key: string, page: number): string => `${key} ${String(page).padStart(8, '0')}`;
+
+/** Returns the shortest prefix of `key` that sorts after the key `before`. Keys are ASCII. */
+export function separatorOf(before: string, key: string): string {
+  let length = 1;
+  while (key.slice(0, length) <= before) length += 1;
+  return key.slice(0, length);
+}

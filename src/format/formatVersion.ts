@@ -1,7 +1,4 @@
-/**
- * Format version of a mirror's files. The manifest and the root of an archive contain it. A change of the format raises this number if
- * programs for the previous version would misread a file.
- */
+/** Format version of a mirror's files, in the manifest and the root. A change raises it if older programs would misread a file. */
 export const FORMAT = 4;
 
 /** Thrown if a file of a mirror has a format version that this program does not read. The message says what to do. */
@@ -9,9 +6,7 @@ export class FormatError extends Error {
   override readonly name = 'FormatError';
 }
 
-/**
- * Returns a message for files of another format version: what is wrong, and what to do. Returns undefined for files of the version FORMAT.
- */
+/** Returns a message for files of another format version: what is wrong, and what to do. Undefined for FORMAT. */
 export function formatFault(format: unknown): string | undefined {
   if (format === FORMAT) return undefined;
   const isNewer = Number.isSafeInteger(format) && Number(format) > FORMAT;

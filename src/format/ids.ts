@@ -1,7 +1,7 @@
 /**
- * Ids of transactions and hashes of blocks, as lists in documents (pagedList.ts). The key of an id is its last 12 hex digits, because the
- * first digits of block hashes are zeros. Different ids may have the same key, so an entry says only where the id may be, and the caller
- * must compare the complete ids. If someone makes many ids with equal keys, look-ups only need more reads.
+ * Ids of transactions and hashes of blocks, as lists in documents (pagedList.ts). The key is the last 12 hex digits, because the first
+ * digits of block hashes are zeros. Several ids may have the same key, so an entry says only where the id may be, and the caller must
+ * compare the complete ids. If someone makes many ids with equal keys, look-ups only need more reads.
  */
 import type { Archive } from './archiveReader.ts';
 import { damaged } from './documents.ts';
@@ -21,7 +21,6 @@ export const ID_PAGE = 600;
 
 export const KEY_DIGITS = 12;
 
-/** Returns the key of an id of 64 hex digits. */
 export const idKey = (id: string): string => id.slice(-KEY_DIGITS);
 
 /** Parses the entries of a document: `height.first.count`. Throws an ArchiveError for damaged entries. */
@@ -32,7 +31,7 @@ export const parseIds = (values: readonly string[]): IdEntry[] =>
     return { height, first, count };
   });
 
-/** Returns the entries of all ids with the same key as `id`, of 64 hex digits. Callers must compare the ids. */
+/** Returns the entries of all ids with the same key as `id`, which has 64 hex digits. */
 export async function findIds(archive: Archive, id: string): Promise<IdEntry[]> {
   const list = await findPagedList(archive, archive.root.ids, idKey(id), 0, parseIds, ID_PAGE);
   return list.read(0, list.total);

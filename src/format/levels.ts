@@ -7,7 +7,6 @@
  * but the newest end at least `unsettled` blocks below the tip, so that a reorganisation rarely changes them.
  */
 
-/** Parameters that divide heights into levels. */
 export interface LevelSteps {
   /** Each level except the newest ends directly below a multiple of a step. Steps descend, and each step is a multiple of the next step. */
   readonly steps: readonly number[];
@@ -17,7 +16,7 @@ export interface LevelSteps {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Maximum number of steps in a root. It limits the number of concurrent requests, because readers search all levels concurrently. */
+/** Maximum number of steps in a root, which limits the number of concurrent requests: readers search all levels at once. */
 const MOST_STEPS = 8;
 
 /** Maximum number of levels: the newest, and two for each step (`levelRanges`). */
@@ -45,10 +44,7 @@ export interface DocumentFile {
   readonly bytes: number;
   /** Size of the directory, in bytes; 0 if `members` has the directory. */
   readonly directory: number;
-  /**
-   * The directory (documents.ts) of a file in whose documents readers look first, so that this takes no round of reads: for each member, a
-   * lower bound of its keys, and its length in bytes.
-   */
+  /** The directory (documents.ts) of a file that readers need first, so that it takes no round of reads. Lengths are in bytes. */
   readonly members?: readonly (readonly [from: string, length: number])[];
 }
 
@@ -65,9 +61,8 @@ export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange
 }
 
 /**
- * Returns the ranges of the levels, in ascending order. `lowest` is the lowest block of the mirror. In a mirror of the last N blocks, each
- * new block removes the lowest block, which changes the first level. So if `lowest` is not 0, the first levels are short, like the newest
- * levels. Then a build writes only a short first level for a new block.
+ * Returns the ranges of the levels, in ascending order. In a mirror of the last N blocks, each new block removes the lowest block, which
+ * changes the first level. So if `lowest`, the lowest block, is not 0, the first levels are short, like the newest levels.
  */
 export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0): LevelRange[] {
   const ends = steps.map((step) => lastEnd(tip, step, unsettled));
@@ -84,8 +79,8 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 }
 
 /**
- * Returns the last block that is below the newest two levels of lists; -1 if no block is. For some long lists of holders
- * (lists/balances.ts), answers give the state after this block. The block changes about once a day.
+ * Returns the last block below the newest two levels of lists; -1 without such a block. It changes about once a day. For some long lists of
+ * holders (lists/balances.ts), answers give the state after it.
  */
 export function lastRanked(tip: number, { steps, unsettled }: LevelSteps): number {
   const step = steps.at(-2);

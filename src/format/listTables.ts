@@ -1,21 +1,17 @@
-/** The lists of an archive. The levels (levels.ts) of all lists end at the same heights. */
+/** The lists of an archive. The levels (levels.ts) of all lists ascend, and end at the same heights. */
 import type { DocumentLevel, LevelSteps } from './levels.ts';
 
 /** The etchings (lists/etchings.ts). */
 export interface EtchingTables {
   readonly total: number;
-  /** Ascending by height. */
   readonly levels: readonly DocumentLevel[];
-  /** Names of the runes that were etched in the blocks of a level (lists/allRuneNames.ts), ascending by height. */
+  /** Names of the runes that were etched in the blocks of a level ("All names" in lists/etchings.ts). */
   readonly runes: readonly DocumentLevel[];
 }
 
 /** A level of the lists of activity (lists/activity.ts). */
 export interface PlacedLevel extends DocumentLevel {
-  /**
-   * Size of the pages of all blocks below this level, in bytes. A pointer gives the position of a page relative to the level's first page.
-   * This position plus `begin` is relative to the archive's first page.
-   */
+  /** Size of the pages of all blocks below this level, in bytes. The position in a pointer plus `begin` is the position in the archive. */
   readonly begin: number;
 }
 
@@ -29,16 +25,16 @@ export interface Unbalanced {
 
 export interface HolderLevel extends DocumentLevel {
   /**
-   * For each rune, the change in the number of balances below zero: the number after the level, minus the number before it. Runes without a
-   * change are omitted. Only wrong data has balances below zero.
+   * Number of balances of a rune below zero, which only wrong data has, after the level minus the number before it. Omits runes without a
+   * change.
    */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
 
 export interface BalanceTables {
-  /** Documents of balances by address, ascending by height. */
+  /** Documents of balances by address. */
   readonly addresses: readonly DocumentLevel[];
-  /** Documents of holders by rune, ascending by height. */
+  /** Documents of holders by rune. */
   readonly holders: readonly HolderLevel[];
   /** Omitted if no rune has a balance below zero. */
   readonly unbalanced?: Unbalanced | undefined;
@@ -47,14 +43,11 @@ export interface BalanceTables {
 export interface OutputTables {
   /** Hash of the highest block: 64 hex digits, no prefix. */
   readonly tipHash: string;
-  /** Documents by outpoint, ascending by height. */
+  /** Documents by outpoint. */
   readonly outputs: readonly DocumentLevel[];
-  /** Documents by address, ascending by height. */
+  /** Documents by address. */
   readonly addresses: readonly DocumentLevel[];
-  /**
-   * Documents with a lower bound for each page of a list ("Starts" in lists/unspentOutputs.ts), ascending by height. Omits levels whose
-   * lists have no pages.
-   */
+  /** "Starts" in lists/unspentOutputs.ts. Omits levels whose lists have no pages. */
   readonly starts: readonly DocumentLevel[];
 }
 
@@ -67,12 +60,9 @@ export interface ListTables extends LevelSteps {
   readonly page: number;
   /** Undefined if the data lacks etchings. The first level begins at height 0, even if the lowest block is higher. */
   readonly etchings?: EtchingTables | undefined;
-  /**
-   * Names of runes (lists/names.ts). A level has the runes that were etched in its blocks. In a mirror without etchings, a level has the
-   * runes that occur in the records of its blocks.
-   */
+  /** Names of the runes that were etched in the blocks of a level. In a mirror without etchings, of those in the records of its blocks. */
   readonly names: readonly DocumentLevel[];
-  /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */
+  /** Activity by rune and by address. Undefined in a mirror without these lists. */
   readonly activity?: readonly PlacedLevel[] | undefined;
   /** Undefined if the data lacks older blocks. */
   readonly balances?: BalanceTables | undefined;

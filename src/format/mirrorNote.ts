@@ -1,11 +1,10 @@
 /**
- * The note of a mirror: the text that an operator signs (signedNote.ts). The note has the digest of the manifest and the name of the
- * archive's root. So a signature covers every field of the manifest and every byte of the archive.
+ * The note of a mirror: the text that an operator signs (signedNote.ts). It has the digest of the manifest and the name of the archive's
+ * root. So a signature covers every field of the manifest and every byte of the archive.
  */
 import { hexOf, sha256, utf8Of } from './sha256.ts';
 import { NoteError } from './signedNote.ts';
 
-/** First line of the text. */
 const ORIGIN = 'rune-activity-mirror/1';
 
 /** Fields of a manifest that the note repeats. The digest of the manifest covers all other fields. */
@@ -25,7 +24,7 @@ export interface NoteFacts {
   readonly time: string;
 }
 
-/** Renders the text of the note for a manifest. Ignores the manifest's own field `note`. */
+/** Renders the note for a manifest, without the manifest's own field `note`. */
 export function renderMirrorNote({ note: _, ...manifest }: NotedManifest, { network, time }: NoteFacts): string {
   const { format, dialect, tip, archive } = manifest;
   const lines = [

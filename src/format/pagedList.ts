@@ -1,14 +1,13 @@
 /**
- * Lists in documents (format/documents.ts): any number of entries in an order, found by a key. A level has the entries of its blocks, and
- * the list continues in the next level.
+ * Lists in documents (documents.ts): any number of entries in an order, found by a key. A level has the entries of its blocks, and the list
+ * continues in the next level.
  *
  * The head of a list, whose key continues with `!`, has the entries of the list in the level. But a list of more than `page` entries
- * (ListTables) has them in pages (`pageKey`), and its head has only their number. The head sorts after the pages, because a build that
- * writes a list of any length as a stream knows this number only at the end.
+ * (ListTables) has them in pages (`pageKey`), and its head has only their number. The head sorts after the pages, because a build writes
+ * them as a stream and knows this number only at the end.
  */
 import type { Archive } from './archiveReader.ts';
-import { pageKey } from './documentKeys.ts';
-import { damaged, findDocuments } from './documents.ts';
+import { damaged, findDocuments, pageKey } from './documents.ts';
 import type { DocumentLevel } from './levels.ts';
 import { overlapping } from './overlap.ts';
 
@@ -30,10 +29,9 @@ export interface PagedList<Entry> {
 }
 
 /**
- * Finds a list. `levels` has the level that the list begins with first. An unknown list has no entries. Also reads the pages that probably
- * have the entries from `offset` on. Then reading these entries takes no further round of requests, unless the levels before theirs have
- * more than a page. `parse` returns the entries of a document of a level, and `size` is the maximum number of entries in a document.
- * Rejects with an ArchiveError for damaged files.
+ * Finds a list, which begins in the first of `levels`. An unknown list has no entries. Also reads the pages that probably have the entries
+ * from `offset` on, so that they take no further round of requests, unless the levels before theirs have more than a page. `parse` returns
+ * the entries of a document, of at most `size` entries. Rejects with an ArchiveError for damaged files.
  */
 export async function findPagedList<Level extends DocumentLevel, Entry>(
   archive: Archive,
@@ -48,26 +46,21 @@ export async function findPagedList<Level extends DocumentLevel, Entry>(
   const found = await Promise.all(
     levels.map(async (level) => {
       const [head, ...pages] = await findDocuments(archive, level, [headKey(key), ...ahead.map((page) => pageKey(key, page))]);
-      if (head === undefined) return undefined;
-      const length = lengthIn(head);
-      const known = new Map(ahead.map((page, i) => [page, pages[i]]));
+      if (head === undefined) return [];
+      const count = lengthIn(head);
       // A head that has the entries itself is the only page.
-      return length === undefined
-        ? { level, count: head.length, each: head.length, known: new Map([[0, head]]) }
-        : { level, count: length, each: size, known };
+      if (count === undefined) return [{ level, count: head.length, each: head.length, known: new Map([[0, head]]) }];
+      return [{ level, count, each: size, known: new Map(ahead.map((page, i) => [page, pages[i]])) }];
     }),
   );
-  const parts = found.filter((part) => part !== undefined);
+  const parts = found.flat();
 
   const readPart = async ({ level, count, each, known }: (typeof parts)[number], from: number, to: number): Promise<Entry[]> => {
     const first = Math.floor(from / each);
     const numbers = Array.from({ length: Math.ceil(to / each) - first }, (_, i) => first + i);
     const missing = numbers.filter((page) => known.get(page) === undefined);
-    const read = await findDocuments(
-      archive,
-      level,
-      missing.map((page) => pageKey(key, page)),
-    );
+    const keys = missing.map((page) => pageKey(key, page));
+    const read = await findDocuments(archive, level, keys);
     const entries = numbers.flatMap((page) => {
       const values = known.get(page) ?? read[missing.indexOf(page)];
       if (values?.length !== Math.min(each, count - page * each)) throw damaged();

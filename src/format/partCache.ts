@@ -1,7 +1,6 @@
 /**
- * Caches parts of an archive in memory: the root, parsed directories, members with ids and names, small files. Files of an archive never
- * change, so the cache drops a part only to make room, or because the part is damaged. The local server also caches other files of a build,
- * and removes them from the cache itself when they may have changed.
+ * Caches parts of an archive in memory: the root, parsed directories, members with ids and names, small files. These never change, so the
+ * cache drops a part only to make room, or because it is damaged. The local server removes other files itself when they may have changed.
  */
 import { countCrossing, type LimitName, READER_LIMITS } from '../limits.ts';
 
@@ -12,8 +11,8 @@ export class PartCache {
   #root: { readonly name: string; readonly value: unknown } | undefined;
 
   /**
-   * `mostBytes` is the maximum total size of all parts except the root. A larger part displaces all others but is kept itself, because
-   * otherwise each answer would parse it again. `limit` is the name of this maximum in limits.ts.
+   * `mostBytes` is the maximum total size of all parts except the root, and `limit` its name in limits.ts. A larger part displaces all
+   * others but is kept itself, because otherwise each answer would parse it again.
    */
   constructor(
     private readonly mostBytes = READER_LIMITS.cachedBytes,
@@ -31,9 +30,8 @@ export class PartCache {
   }
 
   /**
-   * Returns the part with this name from memory, or else from `load`. `load` also returns the approximate size in bytes, or infinity if the
-   * part must not be kept. All uses of a name must have the same type. Concurrent requests for a part each call their own `load`, because
-   * in some hosts a request cannot wait for another request.
+   * Returns a part from memory, or else from `load`, with its approximate size in bytes, or infinity if it must not be kept. All uses of a
+   * name must have the same type. Concurrent requests each call `load`, because in some hosts a request cannot wait for another one.
    */
   async get<Part>(name: string, load: () => Promise<{ readonly value: Part; readonly bytes: number }>): Promise<Part> {
     if (this.has(name)) return this.known(name) as Part;
@@ -51,7 +49,7 @@ export class PartCache {
     return part.value;
   }
 
-  /** Keeps a part, and drops the least recently used parts if there is no room. `bytes` is its approximate size. */
+  /** Keeps a part, and drops the least recently used parts if there is no room. */
   keep(name: string, part: { readonly value: unknown; readonly bytes: number }): void {
     this.forget(name);
     this.#parts.set(name, part);

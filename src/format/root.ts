@@ -1,8 +1,6 @@
 /**
- * The root of an archive, which names all other files. docs/files.md describes the format.
- *
- * Every file is named by its content and never changes. The manifest names the root, and the root names the files of segments, tables and
- * documents. So all files that a reader finds from a root belong to the same build, even while the host replaces files.
+ * The root of an archive (docs/files.md), which the manifest names and which names all other files. Files are named by their content and
+ * never change, so all files that a reader finds from a root belong to the same build, even while the host replaces files.
  */
 import { ArchiveError } from './archiveError.ts';
 import { checkFormat, FORMAT, FormatError } from './formatVersion.ts';
@@ -35,8 +33,8 @@ export const MOST_INFLATED = 64 * 1024 * 1024;
 const [FREE_BYTES, MOST_RATIO] = [1024 * 1024, 250];
 
 /**
- * Returns the maximum size of an inflated member of this size, in bytes. Records and documents have ids and amounts, so they inflate to at
- * most some fifty times their size. A small file must not fill the memory of a reader.
+ * Returns the maximum size of an inflated member in bytes, because a small file must not fill the memory of a reader. Records and documents
+ * have ids and amounts, so they inflate to at most some fifty times their size.
  */
 export const mostInflated = (member: Uint8Array): number => Math.min(MOST_INFLATED, FREE_BYTES + member.length * MOST_RATIO);
 
@@ -56,9 +54,9 @@ export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: R
 }
 
 /**
- * Parses a root. Checks the format version, the maximum sizes, and the number and ranges of levels, because readers search all levels at
- * once, and the root may come from a stranger. Readers check names and offsets before each read. Throws a FormatError for a root of another
- * version, and an ArchiveError for invalid text.
+ * Parses a root, which may come from a stranger. Checks the format version, the maximum sizes, and the number and ranges of levels, because
+ * readers search all levels at once. Readers check names and offsets before each read. Throws a FormatError for a root of another version,
+ * and an ArchiveError for invalid text.
  */
 export function parseRoot(text: string): Root {
   try {
@@ -85,19 +83,16 @@ function areApart(levels: readonly LevelRange[]): boolean {
   return levels.length <= MOST_LEVELS && sorted.every(({ first, last }, i) => first <= last && first > (sorted[i - 1]?.last ?? -1));
 }
 
-/**
- * True if all levels of the lists have ranges that follow from the tip. Levels without content are left out. Throws for anything but lists.
- */
+/** True if the ranges of all levels follow from the tip. Levels without content are left out. Throws for anything but lists. */
 function haveRanges(lists: ListTables): boolean {
   const { tip, lowest, names, activity, etchings, balances, outputs } = lists;
   const isHeight = (height: number) => Number.isSafeInteger(height) && height >= 0 && height <= HIGHEST_HEIGHT;
   if (![tip + 1, lowest ?? 0].every(isHeight)) return false;
-  const ofBlocks = levelRanges(tip, lists, lowest);
   // The levels of etchings begin at height 0.
-  const ofEtchings = levelRanges(tip, lists);
+  const [ofBlocks, ofEtchings] = [levelRanges(tip, lists, lowest), levelRanges(tip, lists)];
   const follow = (levels: readonly LevelRange[] = [], ranges: readonly LevelRange[]) =>
     areApart(levels) && levels.every(({ first, last }) => ranges.some((range) => range.first === first && range.last === last));
-  const byBlocks = [...[activity, balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts]];
+  const byBlocks = [activity, balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts];
   return (
     [etchings?.levels, etchings?.runes].every((levels) => follow(levels, ofEtchings)) &&
     byBlocks.every((levels) => follow(levels, ofBlocks)) &&

@@ -19,28 +19,24 @@ export interface Segment {
   readonly bytes: number;
   /** Size of the directory, in bytes. */
   readonly directory: number;
-  /**
-   * Set when the pages of a block are in several segments. `page` is the index of this segment's first page among the pages of the block.
-   * `operations` has the number of records in this segment, by operation.
-   */
+  /** If the pages of a block are in several segments: the index of this segment's first page, and its records by operation. */
   readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
 }
 
+/** A line of a directory. */
 export interface DirectoryEntry {
   readonly height: number;
   /** 64 hex digits, no prefix. */
   readonly hash: string;
   /** Number of records of the block, in all of its segments. */
   readonly records: number;
-  /** Index of this segment's first page among the pages of the block; omitted if it is 0. */
+  /** Omitted if it is 0. */
   readonly page?: number;
-  /** Length of each of the block's pages in this segment, in bytes. */
   readonly pages: readonly number[];
-  /** Number of records in each of these pages, by operation. Operations without records are omitted. */
+  /** Operations without records are omitted. */
   readonly operations: Readonly<Record<string, readonly number[]>>;
 }
 
-/** A line of a directory, with the offsets of its pages. */
 export interface PlacedBlock extends DirectoryEntry {
   /** Offset of each page in the segment, in bytes. */
   readonly offsets: readonly number[];
@@ -50,10 +46,7 @@ export interface PlacedBlock extends DirectoryEntry {
 export const renderEntry = ({ height, hash, records, page = 0, pages, operations }: DirectoryEntry): string =>
   JSON.stringify({ height, hash, records, ...(page === 0 ? {} : { page }), pages, operations });
 
-/**
- * Parses a directory into blocks by height. Throws an ArchiveError if the lengths of its pages do not add up to the size of the segment's
- * pages.
- */
+/** Parses a directory into blocks by height. Throws an ArchiveError if the lengths of the pages do not add up to the segment's. */
 export function parseDirectory(text: string, segment: Segment): Map<number, PlacedBlock> {
   const blocks = new Map<number, PlacedBlock>();
   let offset = 0;
@@ -71,7 +64,6 @@ export function parseDirectory(text: string, segment: Segment): Map<number, Plac
   return blocks;
 }
 
-/** Parses a line of a directory. Throws an ArchiveError for invalid text. */
 function entryOf(line: string): DirectoryEntry {
   try {
     const entry = JSON.parse(line) as DirectoryEntry;

@@ -1,7 +1,4 @@
-/**
- * SHA-256 (FIPS 180-4) of short texts. Implemented here, because no synchronous SHA-256 function exists on all platforms that host a
- * mirror.
- */
+/** SHA-256 (FIPS 180-4) of short texts, because no synchronous SHA-256 function exists on all platforms that host a mirror. */
 
 /** The first 64 prime numbers. */
 const PRIMES = Array.from({ length: 312 }, (_, n) => n).filter((n) => n > 1 && [2, 3, 5, 7, 11, 13, 17].every((p) => n === p || n % p > 0));

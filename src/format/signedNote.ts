@@ -1,9 +1,7 @@
 /**
- * Signed notes (C2SP `signed-note`): a text with Ed25519 signatures below it.
- *
- * A note has its text, an empty line, and a line for each signature. The text ends with a line feed. The line of a signature has an em
- * dash, the name of the key, and the base64 of the key's id (4 bytes) followed by the signature (64 bytes). A signature covers the text,
- * including its last line feed.
+ * Signed notes (C2SP `signed-note`): a text that ends with a line feed, an empty line, and a line for each Ed25519 signature. This line has
+ * an em dash, the name of the key, and the base64 of the key's id (4 bytes) followed by the signature (64 bytes). A signature covers the
+ * text, including its last line feed.
  */
 import { joinBytes } from '../joinBytes.ts';
 import { hexOf, sha256, utf8Of } from './sha256.ts';
@@ -46,13 +44,12 @@ const KEY_NAME = /^[^\s+]{1,200}$/u;
 /** True for a valid name of a key: no spaces, no plus sign, at most 200 characters. */
 export const isKeyName = (name: string): boolean => KEY_NAME.test(name);
 
-/** Returns the id of an Ed25519 key: 8 hex digits. */
 export function keyIdOf(name: string, publicKey: Uint8Array): string {
   const bytes = joinBytes([utf8Of(`${name}\n${String.fromCharCode(ED25519)}`), publicKey]);
   return hexOf(sha256(bytes).subarray(0, ID_BYTES));
 }
 
-/** Parses the text of a public key: name, id and base64, with plus signs between them. Throws a NoteError if invalid. */
+/** Parses the text of a public key. Throws a NoteError if invalid. */
 export function parseKey(text: string): NoteKey {
   const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
   const bytes = fromBase64(encoded);
@@ -80,10 +77,7 @@ export function parseNote(note: string): SignedNote {
   throw new NoteError('the note has an unrecognised format: it is not a text with signatures');
 }
 
-/**
- * Returns the trusted keys that signed a note: at least one of `keys`. Ignores signatures of other keys. Rejects with a NoteError if no
- * trusted key signed the note, or if a signature of a trusted key is wrong.
- */
+/** Returns the keys that signed a note, at least one. Rejects with a NoteError if none of `keys` did, or if a signature of one is wrong. */
 export async function signersOf({ text, signatures }: SignedNote, keys: readonly NoteKey[], check: CheckSignature): Promise<NoteKey[]> {
   const signers: NoteKey[] = [];
   const message = utf8Of(text);

@@ -1,13 +1,9 @@
 /**
- * The tail of a file. Each file of an archive has its content and then its tail: the SHA-256 digests of all pieces of the content. The name
- * of the file is the SHA-256 of the tail. So a reader that trusts a name can check any part of the file, and needs to read little more than
- * that part.
+ * Each file of an archive has its content and then its tail: the SHA-256 digests of all pieces of the content. The name of the file is the
+ * SHA-256 of the tail. So a reader that trusts a name can check any part of the file, and needs to read little more than that part.
  */
 
-/**
- * Bytes of content per piece; the last piece of a file may be shorter. With smaller pieces, tails would be longer. With larger pieces,
- * readers would read more bytes that they do not need.
- */
+/** Bytes of content per piece, except the last. Smaller pieces need longer tails, and larger ones make readers read more than they need. */
 export const PIECE_BYTES = 16 * 1024;
 
 export const DIGEST_BYTES = 32;

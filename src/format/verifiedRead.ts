@@ -10,20 +10,19 @@ import { contentIn, DIGEST_BYTES, PIECE_BYTES } from './tails.ts';
 export type Digest = (bytes: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * Returns a function like `read` that also checks the bytes, for the reads of one answer. The function reads the pieces (tails.ts) with the
- * wanted bytes, and the tail of the file unless the cache `tails` has it. These two reads run concurrently, or are one read if the pieces
- * are near the end of the file. Rejects with an ArchiveError for wrong bytes.
+ * Returns a function like `read` that also checks the bytes, for the reads of one answer. It reads the pieces with the wanted bytes, and
+ * the tail of the file unless the cache `tails` has it: concurrently, or in one read if the pieces are near the end of the file. It rejects
+ * with an ArchiveError for wrong bytes.
  */
 export function verifiedRead(read: ArchiveFiles['read'], digest: Digest, tails: PartCache): ArchiveFiles['read'] {
-  /** Pending reads of tails (tails.ts), by file name. Concurrent reads of a file share the read of its tail. */
+  /** Pending reads of tails, by file name. Concurrent reads of a file share the read of its tail. */
   const loading = new Map<string, Promise<Uint8Array>>();
   return async (file, offset, length, size) => {
     const bytes = contentIn(size);
     const begin = offset - (offset % PIECE_BYTES);
     const end = Math.min(Math.ceil((offset + length) / PIECE_BYTES) * PIECE_BYTES, bytes);
     const hasTail = offset + length > bytes;
-    // If the caller also wants bytes of the tail, does not use the cached tail, because the returned bytes must be the bytes that were
-    // checked.
+    // If the caller also wants bytes of the tail, does not use the cached tail: the returned bytes must be those that were checked.
     if (hasTail) tails.forget(file);
     const shared = hasTail ? undefined : loading.get(file);
     const isOne = shared === undefined && !tails.has(file) && !exceeds(READER_LIMITS, 'nearBytes', bytes - end);

@@ -61,24 +61,8 @@ export async function writeActivity(plans: readonly LevelPlan[], form: ActivityF
   return levels.map((level) => ({ ...level, begin: beginOf(level) }));
 }
 
-/**
- * Returns the SQL expression of the text that identifies a list. `text` is a text of LISTED (activity.ts) that has the names of columns in
- * place of the rune id and the address.
- */
-function textOf(text: string): string {
-  const columns = ['rune_id', 'address'];
-  return text
-    .split(/(:)/)
-    .map((part) => (columns.includes(part) ? part : literal(part)))
-    .join(' || ');
-}
-
 /** Returns, by the first height of each range, the size of the pages of all blocks below it, in bytes. */
-async function bytesBelow(
-  ranges: readonly LevelRange[],
-  { blocks }: Pick<StateTables, 'blocks'>,
-  store: Store,
-): Promise<Readonly<Record<number, number>>> {
+async function bytesBelow(ranges: readonly LevelRange[], { blocks }: StateTables, store: Store): Promise<Readonly<Record<number, number>>> {
   const sums = ranges.map(({ first }) => `coalesce(sum(packed) FILTER (block_height < ${first}), 0)::BIGINT AS "${first}"`);
   if (sums.length === 0) return {};
   return store.row(`SELECT ${sums.join(', ')} FROM ${blocks}`, Object.fromEntries(ranges.map(({ first }) => [first, int])));
@@ -113,9 +97,12 @@ async function rowsOf(plan: LevelRange, begin: number, { records, pages, pageSiz
   };
 }
 
-/** SQL expressions of the digests of the three lists of a record. */
+/** SQL expressions of the digests of the three lists of a record: of the texts of LISTED, with the columns of its id and address. */
 const [OF_RUNE, OF_ADDRESS, OF_BOTH] = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(
-  (text) => `sha256(${textOf(text)})`,
+  (text) => {
+    const parts = text.split(/(:)/).map((part) => (['rune_id', 'address'].includes(part) ? part : literal(part)));
+    return `sha256(${parts.join(' || ')})`;
+  },
 ) as [string, string, string];
 
 /** Returns SQL that adds the key of a list to rows. */
@@ -130,8 +117,8 @@ const keyedEach = (listed: string): string =>
   `SELECT ${SORTED} FROM (${withKey(`unnest([${OF_RUNE}] || CASE WHEN address IS NULL THEN [] ELSE [${OF_ADDRESS}, ${OF_BOTH}] END)`, listed)})`;
 
 /**
- * The same for many records, which have few runes and addresses: computes the digests of these only once, which takes half the time. Takes
- * longer for few records, because DuckDB plans three queries.
+ * The same for many records: computes the digests of their few runes and addresses only once, in half the time. Takes longer for few
+ * records, because DuckDB plans three queries.
  */
 function keyedOnce(listed: string): string {
   const hasAddress = 'FROM listed WHERE address IS NOT NULL';

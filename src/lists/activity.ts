@@ -1,13 +1,12 @@
 /**
  * Lists of activity by rune, by address, and by a rune and an address (format/pagedList.ts). An entry of a list is a pointer to a record in
- * the pages of segments, newest record first. Levels (format/levels.ts) continue each other, the newest first.
+ * the pages of segments, newest record first. Levels (format/levels.ts) continue each other, the newest first. A window usually takes three
+ * rounds of requests: directories, heads with pages, pages of segments.
  *
  * A pointer is a text of three numbers, `position.length.index`: the position and the length of a page in bytes, and the index of the
  * record in the page. A pointer to the page of the pointer before it has only the index. A position is the number of bytes of pages between
  * the beginning of the level's first block and the page, by ascending height. So pointers do not change when segments or other levels
  * change, and a reader needs no directory of a segment.
- *
- * To read a window, a reader usually needs three rounds of requests: directories, heads with pages, pages of segments.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
@@ -21,12 +20,11 @@ import { groupBy } from '../groupBy.ts';
 import { cutRecords, renderEnvelope } from '../pages/envelope.ts';
 import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
-import { isNamed } from './etchings.ts';
-import { lookUpName } from './names.ts';
+import { isNamed, lookUpName } from './etchings.ts';
 
 /**
- * Texts that identify the lists of each kind. The key of a list is the beginning of the SHA-256 of its text: hashes need less room than
- * addresses, because they are shorter, and because sorted hashes begin with the same digits.
+ * Texts that identify the lists of each kind. The key of a list is the beginning of the SHA-256 of its text, because hashes are shorter
+ * than addresses, and sorted hashes begin with the same digits.
  */
 export const LISTED = {
   rune: (id: string) => `r:${id}`,
@@ -37,16 +35,12 @@ export const LISTED = {
 /** Number of hex digits of a key. There are so many pairs of a rune and an address that some would share 12 digits. */
 export const KEY_DIGITS = 18;
 
-/** Returns the key of the list with this text (see LISTED). */
 export const listKeyOf = (text: string): string => hexOf(sha256(utf8Of(text))).slice(0, KEY_DIGITS);
 
-/** The page of a record, and the record's index in the page. */
+/** The page of a record, with its position in the pages of the archive and its length in bytes, and the record's index in the page. */
 export interface Pointer {
-  /** Number of bytes from the beginning of the archive's first page to the beginning of this page. */
   readonly position: number;
-  /** Size of the page in bytes. */
   readonly length: number;
-  /** Index of the record in the page. */
   readonly record: number;
 }
 
@@ -62,13 +56,6 @@ export function parsePointers(entries: readonly string[], { begin }: Pick<Placed
       throw damaged();
     return { position: begin + position, length, record };
   });
-}
-
-/** Finds a list by its text (LISTED). `offset` is the first record that the caller will probably read. */
-async function findList(archive: Archive, text: string, offset: number): Promise<PagedList<Pointer>> {
-  const { activity } = archive.root.lists ?? {};
-  if (activity === undefined) throw new ArchiveError('the root of the archive has no lists of activity');
-  return findPagedList(archive, [...activity].reverse(), listKeyOf(text), offset, parsePointers);
 }
 
 /** Reads the pages of some pointers. Returns the text of each page by the page's position. */
@@ -98,7 +85,7 @@ async function readPages(archive: Archive, pointers: readonly Pointer[]): Promis
 
 const knownBegins = new WeakMap<Root, Float64Array>();
 
-/** Returns the position of each segment's first page, which is the number of bytes of all pages in earlier segments. */
+/** Returns the position of each segment's first page. */
 function beginsOf(root: Root): Float64Array {
   const known = knownBegins.get(root);
   if (known !== undefined) return known;
@@ -121,13 +108,14 @@ interface Subject {
 /** Returns the response body. Omits the key `rune` of records if the request names a rune. */
 export async function answerActivity({ rune, address }: FurtherRequest, window: Window, archive: Archive): Promise<string> {
   const { offset, limit } = window;
+  const { activity } = archive.root.lists ?? {};
   const isName = rune !== undefined && !rune.includes(':');
-  const ids = isName ? (await lookUpName(archive, archive.root.lists?.names ?? [], rune)).map(({ id }) => id) : [rune];
+  const ids = isName ? (await lookUpName(archive, rune)).map(({ id }) => id) : [rune];
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
-    const list = await findList(archive, textOf(subject), offset);
-    // In wrong data, several runes have the same name. Only the records show the name of their rune. So for a window past the end, reads
-    // the last record to compare the name.
+    if (activity === undefined) throw new ArchiveError('the root of the archive has no lists of activity');
+    const list = await findPagedList(archive, [...activity].reverse(), listKeyOf(textOf(subject)), offset, parsePointers);
+    // In wrong data, several runes have the same name, which only the records show. So for a window past the end, reads the last record.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;
@@ -142,10 +130,7 @@ function textOf({ rune, address }: Subject): string {
   return address === undefined ? LISTED.rune(rune) : LISTED.both(rune, address);
 }
 
-/**
- * Reads the records `from` to `to - 1` of a list. `to` must not exceed the list's total. Rejects with an ArchiveError for a record of
- * another subject.
- */
+/** Reads the records `from` to `to - 1`. `to` must not exceed the list's total. Rejects with an ArchiveError for another subject. */
 async function recordsIn(list: PagedList<Pointer>, from: number, to: number, subject: Subject, archive: Archive): Promise<string[]> {
   if (from >= to) return [];
   const pointers = await list.read(from, to);
@@ -165,13 +150,10 @@ interface Parsed {
 function isOf({ rune, address }: Subject, record: string): boolean {
   const found = JSON.parse(record) as Parsed;
   if (rune !== undefined && found.rune.id !== rune) return false;
-  // A host may decode each byte of a page as one character (pages/fileAccess.ts). The address in the record is then decoded in the same
-  // way.
-  return address === undefined || found.address === address || found.address === byteByByte(address);
+  if (address === undefined || found.address === address) return true;
+  // A host may decode each byte of a page as one character (pages/fileAccess.ts), also of the address in the record.
+  return found.address === Array.from(utf8Of(address), (byte) => String.fromCharCode(byte)).join('');
 }
-
-/** Decodes each UTF-8 byte of a text as one character. */
-const byteByByte = (text: string): string => Array.from(utf8Of(text), (byte) => String.fromCharCode(byte)).join('');
 
 /** Matches the rune at the beginning of a record, up to the next key. */
 const RUNE = /^\{"rune":\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\},/;

@@ -1,6 +1,6 @@
 /**
- * SQL that adds amounts in smallest units. A HUGEINT has too few digits for 39-digit amounts, and adding BIGNUMs takes more than twice as
- * long. So a sum has two parts, `upper` and `lower`: the sum is `upper` times 10^18 plus `lower`.
+ * SQL that adds amounts in smallest units. A sum is `upper` times 10^18 plus `lower`, because a HUGEINT has too few digits for 39-digit
+ * amounts, and adding BIGNUMs takes more than twice as long.
  */
 import { columns, type TableWith } from '../duckdb/table.ts';
 import { decimalsOf, LOWER_DIGITS } from '../engine/state/countBlocks.ts';
@@ -9,8 +9,8 @@ import { decimalsOf, LOWER_DIGITS } from '../engine/state/countBlocks.ts';
 export const MOST_DIGITS = 39;
 
 /**
- * Returns the SQL expression that converts an amount to smallest units, in decimal digits. Cuts off decimals beyond the rune's
- * divisibility, and returns 0 for an amount with too many digits. Only wrong data has such amounts.
+ * Returns the SQL expression of the decimal digits of an amount in smallest units. Of wrong data, cuts off decimals beyond the rune's
+ * divisibility, and makes 0 of an amount with too many digits.
  */
 export function unitsOf(amount: string, divisibility: string): string {
   const whole = `ltrim(split_part(${amount}, '.', 1), '0')`;
@@ -20,10 +20,7 @@ export function unitsOf(amount: string, divisibility: string): string {
     WHEN strlen(${whole}) + ${divisibility} <= ${MOST_DIGITS} THEN '0' || ${digits} ELSE '0' END`;
 }
 
-/**
- * Returns SQL that sums `units` (texts of decimal digits) times `sign` (1 or -1). Column `lower` sums the last 18 digits, `upper` the
- * digits before them.
- */
+/** Returns SQL that sums `units` (decimal digits) times `sign` (1 or -1): the last 18 digits, and the digits before them. */
 export const sumsOf = (units: string, sign: string): string =>
   `coalesce(sum(${sign} * right(${units}, ${LOWER_DIGITS})::BIGINT), 0)::HUGEINT AS lower,
    coalesce(sum(CASE WHEN strlen(${units}) > ${LOWER_DIGITS} THEN ${sign} * left(${units}, -${LOWER_DIGITS})::HUGEINT END), 0)::HUGEINT AS upper`;
@@ -51,17 +48,15 @@ export interface Changes {
 }
 
 /**
- * Returns SQL that selects the changes of balances in the blocks from `first` to `last`: id of the rune, address, `units` as decimal
- * digits, and `sign` (1 or -1). Ignores records of a rune in blocks below its etching, which only wrong data has.
+ * Returns SQL that selects the changes of balances in some blocks: id of the rune, address, `units` as decimal digits, and `sign` (1 or
+ * -1). Ignores records of a rune in blocks below its etching, which only wrong data has.
  */
 export const changesIn = (first: number, last: number, { records, runes }: Changes): string =>
   `SELECT r.id, l.address, ${unitsOf('l.amount', 'r.divisibility')} AS units, (CASE l.operation WHEN 'receive' THEN 1 ELSE -1 END)::INTEGER AS sign
    FROM ${records} AS l JOIN ${runes} AS r ON r.id = l.rune_id AND r.block_height <= l.block_height
    WHERE l.block_height BETWEEN ${first} AND ${last} AND l.address IS NOT NULL AND l.operation IN ('receive', 'send', 'burn')`;
 
-/**
- * Returns SQL that adds up changes (`changesIn`) by `group`: its columns, `upper` and `lower`. Each group has a row, even if the sum is 0.
- */
+/** Returns SQL that adds up changes (`changesIn`) by the columns `group`. Each group has a row, even if the sum is 0. */
 export const summedChanges = (changes: string, group: string): string =>
   `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', 'sign')} FROM (${changes}) GROUP BY ${group})`;
 

@@ -1,6 +1,6 @@
 /**
- * Writes the balances of addresses and the holders of runes (balances.ts). Both are made from tables of pairs. Such a table has a row for
- * each address and rune with a balance in a level.
+ * Writes the balances of addresses and the holders of runes (balances.ts). Both are made from tables of pairs, which have a row for each
+ * address and rune with a balance in a level.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { documentStart, type LevelForm, type LevelWriter, padded, TEXTS, valueTe
 import type { StoredDocument } from '../engine/archive/storedArchive.ts';
 import type { EtchingTable } from '../engine/state/knownEtchings.ts';
 import { ArchiveError } from '../format/archiveError.ts';
-import { pageKey } from '../format/documentKeys.ts';
+import { pageKey } from '../format/documents.ts';
 import { type DocumentLevel, type LevelRange, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, HolderLevel, Unbalanced } from '../format/listTables.ts';
 import { groupBy } from '../groupBy.ts';
@@ -26,7 +26,6 @@ import { changesIn, digitsOf, joinedParts, partsOf, summedChanges } from './bala
 import { pairKey, parseBalance, parseHoldersHead } from './balances.ts';
 import { runeKey } from './etchings.ts';
 
-/** Tables and settings for making the rows of balances. */
 interface BalanceForm extends LevelForm<`balances.${'addresses' | 'holders'}`> {
   /** Height of the highest block. */
   readonly tip: number;
@@ -43,14 +42,8 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   const holders: HolderLevel[] = [];
   const rows = await BalanceRows.begin(form, store);
   for (const plan of plans) {
-    let level: KnownLevel = { addresses: lastLevel(plan, before?.addresses), holders: lastLevel(plan, before?.holders) };
-    if (plan.isKept) rows.keep(level);
-    else {
-      // Higher levels may have marks instead of complete lists ("Holders" in balances.ts).
-      const written = await rows.write(plan, plan.last <= ranked);
-      const belowZero = await rows.belowZero();
-      level = { ...written, holders: written.holders && belowZero.length > 0 ? { ...written.holders, belowZero } : written.holders };
-    }
+    const known = { addresses: lastLevel(plan, before?.addresses), holders: lastLevel(plan, before?.holders) };
+    const level = plan.isKept ? rows.keep(known) : await rows.write(plan, plan.last <= ranked);
     if (level.addresses !== undefined) addresses.push(level.addresses);
     if (level.holders !== undefined) holders.push(level.holders);
   }
@@ -59,7 +52,7 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   return { addresses, holders, ...(unbalanced === undefined ? {} : { unbalanced }) };
 }
 
-/** Finds runes that have balances below zero after the highest block. Undefined without such runes. */
+/** Finds runes that have balances below zero after the highest block. */
 async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: BalanceForm, store: Store): Promise<Unbalanced | undefined> {
   const sums = new Map<number, number>();
   for (const { belowZero = [] } of levels) for (const [ordinal, change] of belowZero) sums.set(ordinal, (sums.get(ordinal) ?? 0) + change);
@@ -70,28 +63,23 @@ async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: Bala
   return { runes: rows.map(({ id }) => id), more: all.length - rows.length };
 }
 
-/** The documents of balances and of holders in a level of the last build. Undefined if the level has none. */
+/** The documents of balances and of holders in a level. Undefined if the level has none. */
 interface KnownLevel {
   readonly addresses: DocumentLevel | undefined;
   readonly holders: HolderLevel | undefined;
 }
 
-/**
- * Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. The two constants below use it:
- * BALANCE begins an entry of an address's list, and HEAD the first value of a rune's document.
- */
+/** Returns the SQL expression of a JSON list without its closing bracket, so that more items can follow. */
 const listStart = (...columns: readonly string[]): string =>
   `left(to_json([${columns.map((column) => `to_json(${column})`).join(', ')}])::VARCHAR, -1)`;
+/** SQL expressions of the beginning of an entry of an address's list, and of the first value of a rune's document. */
 const BALANCE = listStart('ordinal', 'id', 'number', 'name', 'spaced_name', 'divisibility');
 const HEAD = listStart('id', 'number', 'name', 'divisibility');
 
 /** SQL expression of the end of an entry: the balance after the level and, if it is not 0, the balance before the level. */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
 
-/**
- * Columns of tables of pairs. `key` is the key of the address in documents. `units` is the balance after the level, and `before` the
- * balance before the level.
- */
+/** Columns of tables of pairs: the index of the level, the key of the address, the rune, and the balance after and before the level. */
 const PAIRS = columns('level INTEGER, key VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR');
 
 /** SQL conditions for units above and below zero. Units are texts. Only positive numbers sort after '0'. */
@@ -99,21 +87,22 @@ const isAbove = (units: string): string => `(${units} > '0')`;
 const isBelow = (units: string): string => `starts_with(${units}, '-')`;
 
 /**
- * Returns SQL that selects the newest row of each pair of an address and a rune in `rows`. The SQL joins instead of aggregating, because
- * DuckDB can join more rows than fit into memory, but cannot aggregate so many texts.
+ * Returns SQL that selects the newest row of each pair in `rows`. Joins instead of aggregating, because DuckDB can join more rows than fit
+ * into memory, but cannot aggregate so many texts.
  */
 const newest = (rows: string): string =>
-  // A row of a newer level hides the pair's rows of older levels. Rows of level 0, the lowest, hide no rows, so the right side does not
-  // need them. To omit them saves time, because level 0 has the most rows.
+  // Rows of level 0, the lowest, hide no rows of older levels. To omit them on the right side saves time, because it has the most rows.
   `FROM (${rows}) AS r ANTI JOIN (FROM (${rows}) WHERE level > 0) AS o ON o.key = r.key AND o.ordinal = r.ordinal AND o.level > r.level`;
 
+/** Temporary tables of BalanceRows. */
+const TABLES = ['balance_runes', 'level_runes', 'part_changes', 'changed_pairs', 'part_pairs', 'pairs_below', 'list_pairs', 'whole_lists'];
+
 /**
- * Writes levels, the lowest level first. `keep` takes a level of the last build, and `write` writes a new level. After a new level, all
- * higher levels must be new, too. Both kinds of documents are written in parts, by ranges of addresses or of runes, so that no statement
- * sorts, groups or joins more than a part.
+ * Keeps or writes levels, the lowest first. After a new level, all higher levels must be new, too. Both kinds of documents are written in
+ * parts, by ranges of addresses or of runes, so that no statement sorts, groups or joins more than a part.
  */
 class BalanceRows {
-  /** Kept levels by index, the lowest level first; undefined for added levels. */
+  /** Kept levels by index; undefined for written levels. */
   readonly #levels: (KnownLevel | undefined)[] = [];
   /** The pairs of each written level, the lowest first. */
   readonly #pairs: GrowingTable<typeof PAIRS>[] = [];
@@ -133,31 +122,19 @@ class BalanceRows {
   /** Drops the tables, to free their memory. */
   async end(): Promise<void> {
     for (const pairs of this.#pairs) await pairs.drop();
-    const tables = [
-      'balance_runes',
-      'level_runes',
-      'part_changes',
-      'changed_pairs',
-      'part_pairs',
-      'pairs_below',
-      'list_pairs',
-      'whole_lists',
-    ];
-    await this.store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
+    await this.store.run(TABLES.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
   }
 
-  keep(level: KnownLevel): void {
+  keep(level: KnownLevel): KnownLevel {
     this.#levels.push(level);
+    return level;
   }
 
   get #level(): number {
     return this.#levels.length - 1;
   }
 
-  /**
-   * Writes a level. `isRanked` is false for the newest levels. Builds write these levels again every few blocks, so they may have marks
-   * instead of long lists of holders.
-   */
+  /** Writes a level. Without `isRanked`, it may have marks instead of complete lists ("Holders" in balances.ts). */
   async write(range: LevelRange, isRanked: boolean): Promise<KnownLevel> {
     const { read, etchings, limits, state } = this.form;
     const { kept: records, records: bound } = read;
@@ -188,13 +165,19 @@ class BalanceRows {
       WHERE level = ${level} AND entries > ${page} AND NOT is_marked`);
     const holders = this.form.open('balances.holders', range);
     await this.#writeDocuments(holders, 'ordinal', long, `FROM ${pairs}`, below);
-    return { addresses: await addresses.finish(range), holders: await holders.finish(range) };
+    const written = { addresses: await addresses.finish(range), holders: await holders.finish(range) };
+    const rows = await this.store.rows(
+      `SELECT ordinal, below_zero FROM level_runes WHERE level = ${level} AND below_zero <> 0 ORDER BY ordinal`,
+      { ordinal: int, below_zero: int },
+    );
+    if (written.holders === undefined || rows.length === 0) return written;
+    return { ...written, holders: { ...written.holders, belowZero: rows.map((row) => [row.ordinal, row.below_zero] as const) } };
   }
 
   /**
    * Writes the documents of addresses or runes from the pairs that the level changes, with the complete lists of those in `long_addresses`
-   * or `long_runes`, which has `lists` rows. Such a list may be much longer than its changes in the level, so the pairs of the levels below
-   * are divided, too. `lower` selects those of each written level.
+   * or `long_runes`, which has `lists` rows. Such a list may be much longer than its changes, so the pairs of the levels below are divided,
+   * too. `lower` selects those of each written level.
    */
   async #writeDocuments(
     to: LevelWriter,
@@ -203,21 +186,25 @@ class BalanceRows {
     changed: string,
     lower: readonly string[],
   ): Promise<void> {
+    const { etchings, limits, read, state } = this.form;
     const level = this.#level;
-    const long = subject === 'key' ? 'long_addresses' : 'long_runes';
+    const [long, kind, key] =
+      subject === 'key' ? (['long_addresses', 'addresses', 'key'] as const) : (['long_runes', 'holders', padded('ordinal')] as const);
     const hasLong = lists > 0;
     if (hasLong) countCrossing('listPage');
-    const [kind, key] = subject === 'key' ? (['addresses', 'key'] as const) : (['holders', padded('ordinal')] as const);
     const below = await this.#entriesOf(this.#listsBelow(kind, `SELECT ${key} FROM ${long} ORDER BY ${subject}`));
     const isLong = `SEMI JOIN ${long} USING (${subject})`;
     const queries = [changed, ...(hasLong ? [...lower.map((pairs) => `${pairs} ${isLong}`), below.rows] : [])];
     const rows = queries.map((query) => `SELECT ${Object.keys(PAIRS).join()} FROM (${query})`).join(' UNION ALL ');
     // A record changes one pair.
-    const bound = hasLong ? undefined : this.form.read.records;
-    for await (const part of rowParts({ rows, bound, key: subject, rowBytes: PAIR_BYTES }, this.form.limits, this.store)) {
+    const bound = hasLong ? undefined : read.records;
+    for await (const part of rowParts({ rows, bound, key: subject, rowBytes: PAIR_BYTES }, limits, this.store)) {
+      // `balance_runes` has runes as JSON: those that the documents of parts need, few after a new block.
       await this.store.run(`CREATE OR REPLACE TEMP TABLE part_pairs AS FROM (${part}) WHERE level = ${level};
-        CREATE OR REPLACE TEMP TABLE list_pairs AS FROM (${part}) ${isLong}`);
-      await this.#addRunes();
+        CREATE OR REPLACE TEMP TABLE list_pairs AS FROM (${part}) ${isLong};
+        INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
+          FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${state.runes}) USING (id)
+          WHERE ordinal IN (SELECT ordinal FROM part_pairs UNION SELECT ordinal FROM list_pairs) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
       await this.#makeLists(subject);
       const texts = subject === 'key' ? this.#addressRows : this.#holderRows;
       await writeTexts(to, this.store.stream(`SELECT ${TEXTS} FROM (FROM (${texts}) ORDER BY rank, document, place, also)`));
@@ -226,9 +213,8 @@ class BalanceRows {
   }
 
   /**
-   * Makes the pairs that changes of some addresses make in the level, and `long_addresses`, of which it returns the number of rows. `lower`
-   * selects the pairs of each written level below. `replaced` is a level of the last build whose entries have the balances before this
-   * level.
+   * Makes `changed_pairs` from changes of some addresses, and `long_addresses`, of which it returns the number of rows. `lower` selects the
+   * pairs of each written level below. `replaced` is a level of the last build whose entries have the balances before this level.
    */
   async #changePairs(changes: string, lower: readonly string[], replaced: DocumentLevel | undefined): Promise<number> {
     const level = this.#level;
@@ -252,72 +238,68 @@ class BalanceRows {
   }
 
   /**
-   * Yields the balances that the pairs in `part_changes` have before the level: from `replaced`, a level of the last build, or else from
-   * the newest of the levels below that has the pair. A new block changes few pairs that `replaced` does not have.
+   * Yields the balances that the pairs in `part_changes` have before the level: from `replaced`, or else from the newest of the levels
+   * below that has the pair. A new block changes few pairs that `replaced` does not have.
    */
   async *#changedBelow(replaced: DocumentLevel | undefined): AsyncGenerator<Loaded> {
     const below = this.#levelsBelow('addresses');
     if (below.length === 0) return;
-    const levels = [...(replaced === undefined ? [] : [this.#storedLevel(this.#level, replaced)]), ...below];
+    const levels = [...(replaced === undefined ? [] : [{ level: this.#level, documents: replaced }]), ...below];
     for await (const chunk of this.store.stream('SELECT key, ordinal FROM part_changes ORDER BY key, ordinal')) {
       // The runes whose balances are not found yet, by address.
       const missing = new Map<string, Set<number>>();
       for (const [key, pairs] of groupBy(chunk.getRows(), ([key]) => String(key)))
         missing.set(key, new Set(pairs.map(([, ordinal]) => Number(ordinal))));
-      for (const { level, find } of levels) {
+      for (const { level, documents } of levels) {
         const take = (subject: string, entries: readonly string[]): Loaded => {
           // An address can have many balances that the records do not change.
           const found = entries.filter((entry) => missing.get(subject)?.delete(Number.parseInt(entry.slice(1), 10)));
           return { level, subject, entries: level < this.#level ? found : found.map(entryBefore) };
         };
         const pairs: string[] = [];
-        for await (const { key, values } of find([...missing.keys()])) {
+        for await (const { key, values } of this.#find(documents, [...missing.keys()])) {
           const { total, entries } = listIn('addresses', values);
           if (total === undefined) yield take(key, entries);
           // Beside a complete list, each balance that changed in the level has a document of its own.
           else for (const ordinal of missing.get(key) ?? []) pairs.push(pairKey(key, ordinal));
         }
-        for await (const { key, values } of find(pairs)) yield take(key.slice(0, key.indexOf(' ')), values);
+        for await (const { key, values } of this.#find(documents, pairs)) yield take(key.slice(0, key.indexOf(' ')), values);
         for (const [key, ordinals] of missing) if (ordinals.size === 0) missing.delete(key);
       }
     }
   }
 
   /**
-   * Yields the balances of addresses or runes with long lists, from the levels below: all entries of the newest complete list, and of the
-   * levels above that list. `keys` selects the keys of their documents.
+   * Yields the balances of addresses or runes with long lists, whose keys `keys` selects: all entries of the newest complete list below,
+   * and of the levels above that list.
    */
   async *#listsBelow(kind: keyof KnownLevel, keys: string): AsyncGenerator<Loaded> {
     const done = new Set<string>();
-    for (const { level, find } of this.#levelsBelow(kind))
+    for (const { level, documents } of this.#levelsBelow(kind))
       for await (const chunk of this.store.stream(keys)) {
         const sought = chunk.getRows().map(([key]) => String(key));
-        for await (const { key, values } of find(sought.filter((one) => !done.has(one)))) {
+        const missing = sought.filter((key) => !done.has(key));
+        for await (const { key, values } of this.#find(documents, missing)) {
           const subject = kind === 'holders' ? Number(key) : key;
           const { total, entries } = listIn(kind, values);
           if (total === undefined) yield { level, subject, entries };
           else {
             done.add(key);
             const pages = Array.from({ length: Math.ceil(total / this.form.limits.listPage) }, (_, page) => pageKey(key, page));
-            for await (const page of find(pages)) yield { level, subject, entries: page.values };
+            for await (const page of this.#find(documents, pages)) yield { level, subject, entries: page.values };
           }
         }
       }
   }
 
   /** Returns the kept levels that have documents, the newest first. */
-  #levelsBelow(kind: keyof KnownLevel): StoredLevel[] {
-    return this.#levels.flatMap((known, level) => (known?.[kind] === undefined ? [] : [this.#storedLevel(level, known[kind])])).reverse();
+  #levelsBelow(kind: keyof KnownLevel): { readonly level: number; readonly documents: DocumentLevel }[] {
+    return this.#levels.flatMap((known, level) => (known?.[kind] === undefined ? [] : [{ level, documents: known[kind] }])).reverse();
   }
 
-  #storedLevel(level: number, documents: DocumentLevel): StoredLevel {
-    const { old } = this.form;
-    return {
-      level,
-      find: async function* (keys) {
-        if (old !== undefined) yield* old.find(documents, keys);
-      },
-    };
+  /** Finds documents in a level of the last build by their keys, which must ascend. */
+  #find(level: DocumentLevel, keys: readonly string[]): AsyncIterable<StoredDocument> | readonly StoredDocument[] {
+    return this.form.old?.find(level, keys) ?? [];
   }
 
   /** Writes entries to a file, which the caller removes. Returns SQL that selects them as pairs. */
@@ -351,8 +333,8 @@ class BalanceRows {
       { ordinal: int, total: int, marks: int },
     );
     const below = new Map(rows.map(({ ordinal, total, marks }) => [runeKey(ordinal), { ordinal, total, isMarked: marks > 0 }]));
-    for (const { find } of this.#levelsBelow('holders')) {
-      for await (const { key, values } of find([...below.keys()])) {
+    for (const { documents } of this.#levelsBelow('holders')) {
+      for await (const { key, values } of this.#find(documents, [...below.keys()])) {
         const { change, total } = parseHoldersHead(values[0] ?? '');
         const rune = below.get(key);
         if (rune === undefined) continue;
@@ -363,14 +345,6 @@ class BalanceRows {
     const marked = [...below.values()].filter(({ total, isMarked }) => isMarked || total > page).map(({ ordinal }) => ordinal);
     if (marked.length > 0)
       await this.store.run(`UPDATE level_runes SET is_marked = true WHERE level = ${level} AND ordinal IN (${marked.join()})`);
-  }
-
-  /** Inserts runes as JSON into `balance_runes`: those that the part's documents need, few after a new block. */
-  #addRunes(): Promise<void> {
-    const { etchings, state } = this.form;
-    return this.store.run(`INSERT INTO balance_runes SELECT ordinal, ${BALANCE}, ${HEAD}
-      FROM ${etchings} JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${state.runes}) USING (id)
-      WHERE ordinal IN (SELECT ordinal FROM part_pairs UNION SELECT ordinal FROM list_pairs) AND ordinal NOT IN (SELECT ordinal FROM balance_runes)`);
   }
 
   /** Makes the complete list of each address or rune in `list_pairs`. */
@@ -385,10 +359,7 @@ class BalanceRows {
       CREATE OR REPLACE TEMP TABLE list_starts AS SELECT rank, min(rowid) AS start, count(*) AS total FROM whole_lists GROUP BY rank`);
   }
 
-  /**
-   * SQL that selects the complete lists. A list's own document gets the first entry of each page. The documents of the pages get all
-   * entries.
-   */
+  /** SQL that selects the complete lists: the first entry of each page for the list's own document, and the documents of the pages. */
   get #lists(): string {
     const { listPage: page } = this.form.limits;
     const placed = 'SELECT rank, key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (rank)';
@@ -399,8 +370,7 @@ class BalanceRows {
 
   /** SQL that selects the rows of the documents of addresses. */
   get #addressRows(): string {
-    // If an address has a complete list, each balance of the address that changed in the level has a document of its own (`pairKey`). These
-    // documents sort after the pages of the list.
+    // Beside a complete list, each balance that changed in the level has a document of its own (`pairKey`), after the pages of the list.
     return `
       SELECT key AS rank, 0 AS document, ${HEAD_PLACE} AS place, '' AS also, ${documentStart('key')} AS text FROM (SELECT DISTINCT key FROM part_pairs)
       UNION ALL SELECT key, CASE WHEN l.key IS NULL THEN 0 ELSE ${MOST_PAGES} + ordinal END, ordinal, '',
@@ -410,10 +380,7 @@ class BalanceRows {
       UNION ALL ${this.#lists}`;
   }
 
-  /**
-   * SQL that selects the rows of the documents of holders. The holders of a document are sorted by address, because readers sort them by
-   * balance.
-   */
+  /** SQL that selects the rows of the documents of holders. Holders are sorted by address, because readers sort them by balance. */
   get #holderRows(): string {
     const level = this.#level;
     const { listPage: page } = this.form.limits;
@@ -426,23 +393,14 @@ class BalanceRows {
       FROM part_pairs JOIN level_runes USING (level, ordinal) WHERE units <> before AND entries <= ${page}
       UNION ALL ${this.#lists}`;
   }
-
-  /** Returns the change of each rune's number of balances below zero, from before the level to after it. Omits runes without a change. */
-  async belowZero(): Promise<(readonly [ordinal: number, change: number])[]> {
-    const rows = await this.store.rows(
-      `SELECT ordinal, below_zero FROM level_runes WHERE level = ${this.#level} AND below_zero <> 0 ORDER BY ordinal`,
-      { ordinal: int, below_zero: int },
-    );
-    return rows.map((row) => [row.ordinal, row.below_zero] as const);
-  }
 }
 
 /** Value of the column `place` in the row that begins a document. It sorts before the places of all entries. */
 const HEAD_PLACE = -2;
 
 /**
- * Number that is added to ordinals in the column `document`, so that the documents of single runes sort after all pages. A page has its
- * index plus 1 in this column, and an index has at most 8 digits.
+ * Added to ordinals in the column `document`, so that the documents of single runes sort after all pages. A page has its index plus 1 in
+ * this column, and an index has at most 8 digits.
  */
 const MOST_PAGES = 1e8;
 
@@ -454,17 +412,11 @@ const [CHANGE_BYTES, PAIR_BYTES] = [512, 800];
 
 /** Entries from a document of the last build. */
 interface Loaded {
-  /** Index of the level. Higher levels are newer. */
+  /** Index of the level. */
   readonly level: number;
   /** The key of an address, or the ordinal of a rune. */
   readonly subject: string | number;
   readonly entries: readonly string[];
-}
-
-/** Documents of a level of the last build. */
-interface StoredLevel extends Pick<Loaded, 'level'> {
-  /** Finds documents by their keys, which must ascend. */
-  readonly find: (keys: readonly string[]) => AsyncIterable<StoredDocument>;
 }
 
 /** Returns the entries in a document of an address or a rune. With a complete list, `total` says how many pages have. */

@@ -2,43 +2,37 @@
  * Balances of addresses and holders of runes: two kinds of documents (format/documents.ts).
  *
  * An **entry** has the balance of a rune that an address holds: after the last block of a level (format/levels.ts), and before its first
- * block. If several levels have an entry for the same address and rune, the entry of the newest level counts. A reader also needs the
- * balance before the level. From this balance, it finds the entry that the new entry replaces in the list of a lower level.
+ * block. The entry of the newest level counts. From the balance before the level, a reader finds the entry that it replaces in the list of
+ * a lower level.
  *
- * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of these records. If the
- * document would have more than a page of entries, the level has the complete list of the address instead, and a document for each of these
- * runes.
+ * **Balances**: a level has a document for each address with records in its blocks, with an entry for each rune of these records. Instead
+ * of more than a page of entries, the level has the complete list of the address, and a document for each of these runes.
  *
- * **Holders**: a level has a document for each rune whose balances changed in its blocks, with an entry for each address. If the document
- * would have more than a page of entries, the level has the complete list of the rune instead. But builds write the newest two levels again
- * every few blocks. So if a rune's list was already long in the levels below, the rune's document in these two levels has only a mark,
- * `null`. Answers then give the list as it was after an older block (docs/files.md).
+ * **Holders**: a level has a document for each rune whose balances changed in its blocks, with an entry for each address. Instead of more
+ * than a page of entries, the level has the complete list of the rune. But builds write the newest two levels again every few blocks. So if
+ * a rune's list was already long in the levels below, its document in these two levels has only a mark, `null`. Answers then give the list
+ * as it was after an older block (docs/files.md).
  *
  * **A complete list** has all balances above zero after the last block of the level, in the order of the API. Its own document has the
- * length of the list and the first entry of each page. Its pages are documents of their own. A reader joins the newest complete list with
- * the entries of the levels above, at most a page of entries for each level.
+ * length of the list and the first entry of each page, and its pages are documents of their own. A reader joins the newest complete list
+ * with the entries of the levels above, at most a page for each level.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
-import { keyOfAddress, pageKey } from '../format/documentKeys.ts';
-import { type FoundDocument, findDocuments, findInLevels, orDamaged } from '../format/documents.ts';
+import { type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../format/documents.ts';
 import { type DocumentLevel, lastRanked } from '../format/levels.ts';
 import type { BalanceTables, ListTables } from '../format/listTables.ts';
 import { shiftDecimals } from '../pages/decimalAmounts.ts';
 import { renderEnvelope } from '../pages/envelope.ts';
 import type { FurtherRequest } from '../pages/optionalEndpoints.ts';
 import type { Window } from '../pages/parseQuery.ts';
-import { isNamed, runeKey } from './etchings.ts';
-import { lookUpName } from './names.ts';
+import { isNamed, lookUpName, runeKey } from './etchings.ts';
 import { type Entry, findWindow, type WholeList } from './rankedWindow.ts';
 
-/**
- * Returns the key of the document with the balance of a single rune that an address holds. Only addresses with a complete list have such
- * documents. The keys sort after the keys of the list's pages.
- */
+/** Returns the key of the document with a single balance of an address with a complete list. It sorts after the keys of the pages. */
 export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
 
-/** Balance of a rune in the list of an address. `other` is the ordinal of the rune (etchings.ts). */
+/** Balance of a rune in the list of an address. */
 interface Balance extends Entry {
   readonly other: number;
   readonly id: string;
@@ -55,18 +49,6 @@ export function parseBalance(text: string): Balance {
     ...[units: string, before?: string],
   ];
   return { other, id, number, name, spacedName, divisibility, units: BigInt(units), before: BigInt(before) };
-}
-
-/** Returns the prefix of a rune's entry in the list of an address. */
-const balanceStart = (ordinal: number): string => `[${ordinal},`;
-
-/**
- * Parses the first value of an address's document, which is the length of a complete list or an entry. Returns the length, or undefined for
- * an entry. Throws for invalid text.
- */
-function parseTotal(text: string): number | undefined {
-  const value = JSON.parse(text) as number | unknown[];
-  return typeof value === 'number' ? value : undefined;
 }
 
 /** The first value of a rune's document. */
@@ -87,7 +69,7 @@ export function parseHoldersHead(text: string): HoldersHead {
   return { id, number, name, divisibility, change, total };
 }
 
-/** Balance of a holder in the list of a rune. `other` is the address. */
+/** Balance of a holder in the list of a rune. */
 interface Holder extends Entry {
   readonly other: string;
 }
@@ -131,10 +113,7 @@ interface ListDocument<Item extends Entry> {
   readonly items: readonly Item[];
 }
 
-/**
- * Finds a window of a list. The list is the newest complete list, with the entries of the levels above it applied. `documents` ascend by
- * height.
- */
+/** Finds a window of the newest complete list, with the entries of the levels above it applied. `documents` ascend by height. */
 function windowOf<Item extends Entry>(
   window: Window,
   key: string,
@@ -160,8 +139,11 @@ async function balancesOf(address: string, window: Window, { balances, page }: L
   if (key === undefined) return renderEnvelope(window, 0, []);
   const documents = (await findInLevels(archive, balances.addresses, key)).map(({ level, values }) =>
     orDamaged(() => {
-      const total = parseTotal(values[0] ?? '');
-      return { level, total, items: (total === undefined ? values : values.slice(1)).map(parseBalance) };
+      // The first value is the length of a complete list, or an entry.
+      const first = JSON.parse(values[0] ?? '') as number | unknown[];
+      return typeof first === 'number'
+        ? { level, total: first, items: values.slice(1).map(parseBalance) }
+        : { level, total: undefined, items: values.map(parseBalance) };
     }),
   );
   const form = [parseBalance, (a: Balance, b: Balance) => a.other - b.other] as const;
@@ -177,20 +159,20 @@ async function balancesOf(address: string, window: Window, { balances, page }: L
 const ascii = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-async function holderOf(rune: string, address: string, { balances, names }: Lists, archive: Archive): Promise<string | undefined> {
+async function holderOf(rune: string, address: string, { balances }: Lists, archive: Archive): Promise<string | undefined> {
   const key = keyOfAddress(address);
-  const runes = await lookUpName(archive, names, rune);
+  const runes = await lookUpName(archive, rune);
   const ordinals = runes.map(({ ordinal }) => ordinal);
   if (key === undefined || ordinals.length === 0) return undefined;
-  const starts = ordinals.map(balanceStart);
+  const starts = ordinals.map((ordinal) => `[${ordinal},`);
   // A level has all runes of an address in one document, or each rune in a document of its own. Tries the keys of both.
   const keys = [key, ...ordinals.map((ordinal) => pairKey(key, ordinal))];
   const levels = await Promise.all(balances.addresses.map((level) => findDocuments(archive, level, keys)));
   for (const documents of levels.reverse()) {
     for (const values of documents) {
       if (values === undefined) continue;
-      // Only entries begin with a rune's ordinal, so the filter skips the total of a complete list. The list's document also has the first
-      // entry of each page. If the filter finds such an entry, its balance is the same as in the rune's own document.
+      // Only entries begin with a rune's ordinal, not the total of a complete list. The first entry of a page, which the list's document
+      // also has, has the same balance as the rune's own document.
       const wanted = values.filter((value) => starts.some((start) => value.startsWith(start)));
       const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
       if (balance === undefined) continue;
@@ -207,8 +189,8 @@ interface RuneDocument extends ListDocument<Holder> {
 }
 
 async function holdersOf(rune: string, window: Window, lists: Lists, archive: Archive): Promise<string> {
-  const { balances, names, page, tip } = lists;
-  for (const { ordinal } of await lookUpName(archive, names, rune)) {
+  const { balances, page, tip } = lists;
+  for (const { ordinal } of await lookUpName(archive, rune)) {
     const key = runeKey(ordinal);
     const found = await findInLevels(archive, balances.holders, key);
     const documents = found.map(runeDocument).filter(({ head }) => isNamed(head, rune));
@@ -233,10 +215,9 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents from which the answer is made. Without a mark, these are all documents. With a mark, these are the documents up to
- * block `height`, a block below the level with the mark. The answer then gives the state after block `height`. This is block `ranked` if
- * the list was already longer than a page there, so that the answer changes only about once a day. Otherwise it is the last block below the
- * level with the mark.
+ * Returns the documents from which the answer is made: all, or with a mark those up to block `height`, after which the answer then gives
+ * the state. This is block `ranked` if the list was already longer than a page there, so that the answer changes only about once a day.
+ * Otherwise it is the last block below the level with the mark.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

@@ -1,6 +1,6 @@
 /**
  * Tells for many outputs whether they hold runes, so that a wallet does not spend runes by mistake. Answers `none` only if the mirror knows
- * that an output holds no runes. If the mirror does not know, answers `unknown`.
+ * that an output holds none, and otherwise `unknown`.
  */
 import type { Archive } from '../format/archiveReader.ts';
 import { parseOutput, type ReadTransaction } from '../pages/optionalEndpoints.ts';
@@ -45,7 +45,7 @@ export async function classifyOutputs(
   return asked.map((one, i) => refused[i] ?? classOf(one, found.get(outputs[i] ?? ''), hashes));
 }
 
-/** Returns `unknown` and the reason if the mirror cannot look up an output. Otherwise returns undefined. */
+/** Returns the reason if the mirror cannot look up an output. */
 function refusalOf({ outpoint, height, blockHash }: AskedOutput, tip: number): OutputClass | undefined {
   if (typeof outpoint !== 'string' || parseOutput(outpoint) === undefined) return unknown(`${outpoint} is not an outpoint, txid:vout`);
   if (height === undefined) return unknown('the height of its block is not given, and a mirror has no unconfirmed transactions');

@@ -6,21 +6,10 @@
 const NAMES = ['id', 'number', 'name', 'spaced_name'];
 const RUNE = NAMES.map((name) => `rune.${name}`);
 const TRANSACTION = ['location.block_hash', 'location.block_height', 'location.tx_id', 'location.tx_index'];
-const EVENT = [
-  'address',
-  'receiver_address',
-  'amount',
-  'operation',
-  ...TRANSACTION,
-  'location.vout',
-  'location.output',
-  'location.timestamp',
-];
+const RECORD = ['address', 'receiver_address', 'amount', 'operation'];
+const EVENT = [...RECORD, ...TRANSACTION, 'location.vout', 'location.output', 'location.timestamp'];
 
-/**
- * Columns by list: the path of each column's value in an entry. An output has a row for each of its runes. `newest` and `active` are lists
- * of runes.
- */
+/** Columns by list, as paths in an entry. An output has a row for each of its runes. `newest` and `active` are lists of runes. */
 export const CSV_PATHS = {
   holders: ['address', 'balance'],
   balances: ['address', ...RUNE, 'balance'],
@@ -57,8 +46,8 @@ const valueAt = (row: object, path: string): unknown =>
 export const csvLine = (cells: readonly unknown[]): string => `${cells.map(cellOf).join(',')}\r\n`;
 
 /**
- * Spreadsheets run a cell that begins with one of these characters as a formula. No address, amount or name of a rune begins with them, but
- * a hostile mirror may send any text. An apostrophe before the text makes spreadsheets show it.
+ * Spreadsheets run a cell that begins with one of these characters, which a hostile mirror may send, as a formula. An apostrophe before the
+ * text makes them show it. No address, amount or name of a rune begins with them.
  */
 const FORMULA = /^[=+\-@\t\r]/;
 

@@ -1,7 +1,7 @@
 /**
- * Finds a window of a list that consists of a complete list and changed entries in the levels above (lists/balances.ts). The first entry of
- * each page is known, and shows which page a change affects. So the new length of each page is known before any page is read, and only the
- * pages of the window are read.
+ * Finds a window of a complete list with changed entries in the levels above (balances.ts). The first entry of each page is known, and
+ * shows which page a change affects. So the new length of each page is known before any page is read, and only pages of the window are
+ * read.
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import { countBefore } from '../format/binarySearch.ts';
@@ -10,10 +10,7 @@ import type { Window } from '../pages/parseQuery.ts';
 
 /** An entry of a list. Balances are in smallest units. */
 export interface Entry {
-  /**
-   * Identifies the entry within its list. In the list of an address: the ordinal of the rune (its position in the order of etchings,
-   * etchings.ts). In the list of a rune: the address.
-   */
+  /** In the list of an address: the ordinal of the rune (etchings.ts). In the list of a rune: the address. */
   readonly other: string | number;
   /** Balance after the last block of the level. */
   readonly units: bigint;
@@ -29,11 +26,6 @@ export interface WholeList<Item extends Entry> {
   readonly read: (pages: readonly number[]) => Promise<readonly (readonly Item[])[]>;
 }
 
-export interface FoundWindow<Item extends Entry> {
-  readonly total: number;
-  readonly items: readonly Item[];
-}
-
 /** A page of a complete list, with the changes that affect the page. */
 interface ChangedPage<Item> {
   readonly size: number;
@@ -42,8 +34,8 @@ interface ChangedPage<Item> {
 }
 
 /**
- * Finds a window. `levels` has the entries of each level above the complete list, ascending by height. `pageSize` is the number of entries
- * in a page. `compare` orders entries with equal balances. Rejects with an ArchiveError for a damaged list.
+ * Finds a window. `levels` has the entries of each level above the complete list, ascending by height. `compare` orders entries with equal
+ * balances. Rejects with an ArchiveError for a damaged list.
  */
 export async function findWindow<Item extends Entry>(
   { offset, limit }: Window,
@@ -51,7 +43,7 @@ export async function findWindow<Item extends Entry>(
   levels: readonly (readonly Item[])[],
   pageSize: number,
   compare: (a: Item, b: Item) => number,
-): Promise<FoundWindow<Item>> {
+): Promise<{ readonly total: number; readonly items: readonly Item[] }> {
   const { firsts } = whole;
   if (firsts.length !== Math.ceil(whole.total / pageSize))
     throw new ArchiveError(`a list of ${whole.total} entries in the archive has ${firsts.length} pages`);
@@ -89,10 +81,7 @@ export async function findWindow<Item extends Entry>(
   return { total, items: items.slice(offset - first, offset - first + limit) };
 }
 
-/**
- * Combines the entries that several levels have for the same address and rune. Returns only entries whose balance after the newest level
- * differs from the balance before the oldest level (`before`).
- */
+/** Combines the entries of levels for the same address and rune. Omits entries whose balance after all levels is that before them. */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();
   for (const item of levels.flat()) changes.set(item.other, { item, before: changes.get(item.other)?.before ?? item.before });

@@ -38,8 +38,8 @@ export async function writeSearchFiles(
 }
 
 /**
- * Yields the runes of a mirror in groups with the same first letters. Yields only the groups of `letters`, or all groups if `letters` is
- * undefined. Only one group is in memory, because a mirror of all history has a quarter of a million runes.
+ * Yields the runes in groups with the same first letters: only the groups of `letters`, or else all. Only one group is in memory, because a
+ * mirror of all history has a quarter of a million runes.
  */
 async function* groupsOf(
   etchings: Etchings | undefined,

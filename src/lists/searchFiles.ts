@@ -1,9 +1,8 @@
 /**
  * Search files, with which clients find runes by the first letters of their names. `runes/v1/search/do.json` has the runes whose names
  * begin with DO, oldest first. If these are too many for one file, some third letters get files of their own, such as
- * `runes/v1/search/do/g.json` for DOG. The field `more` lists these letters, and `do.json` keeps only the oldest of their runes.
- *
- * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
+ * `runes/v1/search/do/g.json` for DOG. The field `more` lists these letters, and `do.json` keeps only the oldest of their runes. A new rune
+ * changes only the files of its first letters.
  */
 import { utf8Of } from '../format/sha256.ts';
 import { groupBy } from '../groupBy.ts';
@@ -36,21 +35,14 @@ const NAME = /^[A-Z]+$/;
 const ID = /^[0-9]{1,15}:[0-9]{1,15}$/;
 const NO_SYMBOL = '¤';
 
-/**
- * Returns the letters of a typed name in upper case, without spacers and spaces. Returns undefined if the text has other characters or too
- * many letters.
- */
+/** Returns the letters of a typed name in upper case, without spacers and spaces. Undefined for other characters or too many letters. */
 export function lettersOf(text: string): string | undefined {
   const letters = text.replace(/[•.·\s]/g, '').toUpperCase();
   return NAME.test(letters) && letters.length <= MOST_LETTERS ? letters : undefined;
 }
 
-/** A rune with its name, and the JSON of its entry. */
-interface Row {
-  readonly name: string;
-  readonly json: string;
-  readonly bytes: number;
-}
+/** A rune with its name, and the JSON of its entry with its size in bytes. */
+type Row = ReturnType<typeof rowOf>;
 
 /** Yields the search files. Omits runes with names or ids that the protocol forbids, which only wrong data has. */
 export function* searchFiles(runes: Iterable<NamedRune>): Generator<[path: string, text: string]> {
@@ -61,7 +53,7 @@ export function* searchFiles(runes: Iterable<NamedRune>): Generator<[path: strin
   }
 }
 
-function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
+function rowOf({ name, spaced_name, id, number, symbol }: NamedRune) {
   const entry: FoundRune = [spaced_name.replaceAll('•', '') === name ? spaced_name : name, id, number];
   const hasSymbol = symbol !== undefined && symbol !== NO_SYMBOL && [...symbol].length === 1;
   const json = JSON.stringify(hasSymbol ? [...entry, symbol] : entry);
@@ -69,8 +61,8 @@ function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
 }
 
 /**
- * Yields the file of `letters`, and then the files of longer letters. `rows` has all runes whose names begin with `letters`, oldest first.
- * As long as the file is too large, the next letter whose runes have the most bytes gets a file of its own.
+ * Yields the file of `letters`, and then those of longer letters, from all runes whose names begin with `letters`, oldest first. As long as
+ * the file is too large, the next letter whose runes have the most bytes gets a file of its own.
  */
 function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: string, text: string]> {
   const next = groupBy(rows, ({ name }) => name.charAt(letters.length));
@@ -122,8 +114,8 @@ export function readSearchFile(text: string): SearchFile | undefined {
 }
 
 /**
- * Finds runes whose names begin with `letters`, oldest first: all such runes if they fit into a file, otherwise the oldest of them. `read`
- * resolves to undefined if the file does not exist. Reads the file of the first two letters, and then files of longer letters, one by one.
+ * Finds runes whose names begin with `letters`, oldest first: all that fit into a file. `read` resolves to undefined if the file does not
+ * exist. Reads the file of the first two letters, and then files of longer letters, one by one.
  */
 export async function findRunes(letters: string, read: (path: string) => Promise<SearchFile | undefined>): Promise<FoundRune[]> {
   let known = letters.slice(0, FIRST_LETTERS);

@@ -15,8 +15,8 @@
  * (`removalKey`). In both cases, the address's document begins with a head: the number of outputs that the level made, and how many outputs
  * it removes from each page of lower levels. From the heads, a reader computes which pages a window needs.
  *
- * **Starts** are for builds only. For each page of a list, they have the sort key of the page's first output (outputsOfAddress.sql.ts).
- * From these keys, a build finds the page of a spent output.
+ * **Starts** are for builds only. For each page of a list, they have the sort key of the page's first output (unspentOutputs.sql.ts). From
+ * these keys, a build finds the page of a spent output.
  *
  * An output that the blocks of one level both make and spend is in no document of the level. The records of the transaction that made the
  * output tell which runes it held.
@@ -25,8 +25,7 @@
  */
 import { ArchiveError } from '../format/archiveError.ts';
 import type { Archive } from '../format/archiveReader.ts';
-import { keyOfAddress, pageKey } from '../format/documentKeys.ts';
-import { damaged, type FoundDocument, findDocuments, findInLevels, orDamaged } from '../format/documents.ts';
+import { damaged, type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../format/documents.ts';
 import type { DocumentLevel } from '../format/levels.ts';
 import type { OutputTables } from '../format/listTables.ts';
 import { overlapping } from '../format/overlap.ts';
@@ -73,23 +72,16 @@ function parseAddressOutput(value: string, address: string): UnspentOutput {
   return { output, place: [height, hash, txIndex, timestamp], address, runes };
 }
 
-/** Returns the outpoint at the beginning of a value of an address's list. */
 const outpointOf = (value: string): string => value.slice(2, value.indexOf('"', 2));
 
 /** Sort keys begin with this number minus the height, in 8 digits, so that keys of higher blocks sort first. */
 export const ABOVE_HEIGHTS = 99_999_999;
 
-/**
- * Returns the key of the document with the outpoints that a level removes from one page. This is page `page` of the address's list in the
- * lower level that begins at height `first`.
- */
+/** Returns the key of the document with the outpoints that a level removes from a page of the lower level that begins at height `first`. */
 export const removalKey = (key: string, first: number, page: number): string =>
   `${key} ~${String(first).padStart(8, '0')}.${String(page).padStart(8, '0')}`;
 
-/**
- * Numbers of outputs that a level removes from the lower level that begins at height `first`. `pages` alternates: index of a page, number
- * of outputs removed from this page, index of the next page, and so on.
- */
+/** Numbers of outputs that a level removes from a lower level. `pages` alternates: index of a page, number of outputs removed from it. */
 type Removals = readonly [first: number, ...pages: readonly number[]];
 
 interface AddressDocument {
@@ -147,8 +139,8 @@ export async function answerOutputs(
 type KnownOutput = { readonly kind: 'runes' | 'spent'; readonly found: UnspentOutput };
 
 /**
- * State of an output after the highest block. `none`: no output with this outpoint holds runes. `neverHeld` is false if it may have held
- * some before, because its transaction has too many records to read.
+ * State of an output after the highest block. `none`: it holds no runes. `neverHeld` is false if it may have held some before, because its
+ * transaction has too many records to read.
  */
 export type OutputState = KnownOutput | { readonly kind: 'none'; readonly neverHeld: boolean };
 
@@ -205,10 +197,7 @@ interface ParsedRecord {
 const parseRecord = (record: string): ParsedRecord => JSON.parse(record) as ParsedRecord;
 const isReceive = ({ operation }: ParsedRecord): boolean => operation === 'receive';
 
-/**
- * Returns the state of an output without a document. Finds the state from `receives`, the `receive` records of the output's transaction.
- * Undefined if the output held no runes.
- */
+/** Returns the state of an output without a document, from the `receive` records of its transaction. Undefined if it held no runes. */
 function stateBefore(output: string, receives: readonly ParsedRecord[]): KnownOutput | undefined {
   const own = receives.filter(({ location }) => location.vout === partsOf(output)[1]);
   const [first] = own;
@@ -231,17 +220,7 @@ interface LevelList extends AddressDocument {
   readonly counts: number[];
 }
 
-/** A page of a list, and the number of its unspent outputs. */
-interface LevelPage {
-  readonly list: LevelList;
-  readonly page: number;
-  readonly count: number;
-}
-
-/**
- * Reads a window of an address's unspent outputs. The list consists of the lists of all levels, the newest level first, without the outputs
- * that newer levels remove. The address's own documents tell which pages the window needs.
- */
+/** Reads a window of an address's unspent outputs: the lists of all levels, the newest first, without those that newer levels remove. */
 async function outputsOf(
   address: string,
   { limit, offset }: Window,
@@ -261,13 +240,8 @@ async function outputsOf(
   if (!pages.every(({ count }) => count >= 0)) throw damaged();
   const total = pages.reduce((sum, { count }) => sum + count, 0);
   const wanted = overlapping(pages, ({ count }) => count, offset, offset + limit);
-  const outputs = await readPages(
-    key,
-    wanted.map(({ item }) => item),
-    lists,
-    removed,
-    archive,
-  );
+  const items = wanted.map(({ item }) => item);
+  const outputs = await readPages(key, items, lists, removed, archive);
   const from = offset - (wanted[0]?.before ?? 0);
   const values = outputs.flat().slice(from, from + limit);
   return { total, outputs: values.map((value) => orDamaged(() => parseAddressOutput(value, address))) };
@@ -293,7 +267,7 @@ function subtract(removals: readonly Removals[], { level, counts }: LevelList): 
 /** Reads pages and omits removed outputs. Requests all documents of all levels concurrently. */
 async function readPages(
   key: string,
-  wanted: readonly LevelPage[],
+  wanted: readonly { readonly list: LevelList; readonly page: number; readonly count: number }[],
   lists: readonly LevelList[],
   removed: ReadonlySet<string>,
   archive: Archive,

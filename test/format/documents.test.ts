@@ -13,8 +13,15 @@ import { documentsOf as readDocuments, type StoredArchive, type StoredDocument }
 import { gzipMember } from '../../src/engine/render/compress.ts';
 import { ArchiveError } from '../../src/format/archiveError.ts';
 import { Archive } from '../../src/format/archiveReader.ts';
-import { keyOfAddress, pageKey, separatorOf } from '../../src/format/documentKeys.ts';
-import { findDocuments, findInLevels, placeMembers, renderMembers } from '../../src/format/documents.ts';
+import {
+  findDocuments,
+  findInLevels,
+  keyOfAddress,
+  pageKey,
+  placeMembers,
+  renderMembers,
+  separatorOf,
+} from '../../src/format/documents.ts';
 import { type DocumentLevel, levelRanges } from '../../src/format/levels.ts';
 import type { ListTables } from '../../src/format/listTables.ts';
 import { renderRoot } from '../../src/format/root.ts';

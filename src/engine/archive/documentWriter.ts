@@ -1,7 +1,6 @@
 /** Writes levels (format/levels.ts) of documents (format/documents.ts). */
 import { isAscii } from 'node:buffer';
-import { separatorOf } from '../../format/documentKeys.ts';
-import { renderMembers } from '../../format/documents.ts';
+import { renderMembers, separatorOf } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
 import { gzipMember, gzipMemberInPool } from '../render/compress.ts';

@@ -1,5 +1,5 @@
 /** Writes lists in documents (format/pagedList.ts) as a stream: a list may have any number of entries. */
-import { pageKey } from '../../format/documentKeys.ts';
+import { pageKey } from '../../format/documents.ts';
 import { headKey } from '../../format/pagedList.ts';
 import type { DocumentWriter } from './documentWriter.ts';
 
