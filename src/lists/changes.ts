@@ -51,7 +51,7 @@ export interface ChangesBounds {
 }
 
 /** A block in the list of files. `sha256` is the SHA-256 of the block's file. */
-type ListedChanges = Point & { readonly sha256: string };
+export type ListedChanges = Point & { readonly sha256: string };
 
 /** Returns the text of the list of files. Heights must ascend. */
 export const changesIndex = (blocks: readonly ListedChanges[], bounds: ChangesBounds, dialect: Dialect): string =>
