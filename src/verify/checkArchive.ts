@@ -19,37 +19,24 @@ import { archivePath } from '../pages/filePaths.ts';
 import { maximumLimit } from '../pages/mirrorOptions.ts';
 import type { Verification } from './verification.ts';
 
-/** What the segments of an archive have of a block. */
-export interface ArchivedBlock {
-  readonly pages: readonly { readonly path: string; readonly bytes: Buffer }[];
-  readonly parts: readonly BlockPart[];
-}
-
+/** What the segment at `path` has of a block: its line in the directory, and the hash of its pages. */
 export interface BlockPart {
-  /** Path of the segment. */
   readonly path: string;
   readonly segment: Segment;
-  /** Line of the block in the segment's directory. */
   readonly placed: PlacedBlock;
-  /** Hash of the pages. */
   readonly hash: string;
 }
 
-/** Checks segments and root. */
 export class ArchiveVerification {
-  /** Maximum number of records in a page. */
-  readonly #limit: number;
   readonly #sizes: (LevelRange & { readonly bytes: number })[] = [];
 
   constructor(
     private readonly check: Verification,
     private readonly archive: StoredArchive,
-  ) {
-    this.#limit = maximumLimit(check.site);
-  }
+  ) {}
 
   /** Reads the pages of a block. Throws an error when a segment is damaged. */
-  read({ height }: BlockDigest): ArchivedBlock {
+  read({ height }: BlockDigest) {
     const pages: { path: string; bytes: Buffer }[] = [];
     const parts: BlockPart[] = [];
     for (const segment of this.archive.root.segments) {
@@ -75,8 +62,8 @@ export class ArchiveVerification {
    * in bytes.
    */
   add(batch: Batch, block: BatchBlock, parts: readonly BlockPart[]): number {
-    const { findings } = this.check;
-    const limit = this.#limit;
+    const { findings, site } = this.check;
+    const limit = maximumLimit(site);
     const total = Math.ceil(block.records / limit);
     let [count, bytes] = [0, 0];
     for (const { path, segment, placed, hash: ofPages } of parts) {
@@ -111,8 +98,7 @@ export class ArchiveVerification {
     const cuts = cut(this.#sizes, site.tip, root).map(({ first, last }) => `${first}-${last}`);
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
     if (cuts.join() !== [...ranges].join()) findings.add(`${rootPath} cuts the blocks into wrong segments`);
-    if (root.pageSize !== this.#limit) findings.add(`${rootPath} has a wrong page size`);
-    const text = inflate(this.archive.read(name.root));
-    if (text !== renderRoot(root)) findings.add(`${rootPath} is not a root that a build makes`);
+    if (root.pageSize !== maximumLimit(site)) findings.add(`${rootPath} has a wrong page size`);
+    if (inflate(this.archive.read(name.root)) !== renderRoot(root)) findings.add(`${rootPath} is not a root that a build makes`);
   }
 }

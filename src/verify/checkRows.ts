@@ -54,9 +54,7 @@ export async function verifyRows(verification: Verification, etchings: StateTabl
       await checkFiles(entries, found.spent ? spent : undefined, verification);
       const paths = entries.map(({ path }) => join(root, path));
       const used = await runesOfRows(paths, runesFiles, store);
-      const isExpected = ({ height, records }: { readonly height: number; readonly records: number }) =>
-        expected.get(height)?.records === records;
-      for (const block of await blocksOfRows(paths, used, isExpected, limits, store)) {
+      for (const block of await blocksOfRows(paths, used, (one) => expected.get(one.height)?.records === one.records, limits, store)) {
         leftOut -= block.records;
         const path = entries.find((file) => file.first <= block.height && block.height <= file.last)?.path ?? name;
         if (JSON.stringify(expected.get(block.height)) !== JSON.stringify(block))

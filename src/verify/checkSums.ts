@@ -20,8 +20,6 @@ const MOST_NAMED = 20;
 /** Advice for outputs that do not add up: the input may lack spent outputs. */
 const BUILD_OR_PULL = `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`;
 
-type Moving = TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | 'amount'>;
-
 const UNITS = `replace(coalesce(amount, '0'), '.', '')`;
 
 /**
@@ -29,7 +27,7 @@ const UNITS = `replace(coalesce(amount, '0'), '.', '')`;
  * node that begin at the first block with runes.
  */
 export async function checkBalances(
-  records: Moving,
+  records: TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | 'amount'>,
   outputs: Outputs | undefined,
   { findings, limits, store }: Verification,
 ): Promise<void> {
@@ -73,7 +71,7 @@ export async function checkBalances(
 export async function checkTransactions(
   records: TableWith<'block_height' | 'tx_id' | 'rune_id' | 'operation' | 'address' | 'amount'>,
   ranges: KeptBlocks['ranges'],
-  { runes, outputs, isComplete }: UnaddressedForm,
+  { runes, outputs, isComplete }: Readonly<{ runes: TableWith<'id' | 'premine'>; outputs: Outputs | undefined; isComplete: boolean }>,
   { findings, store }: Verification,
 ): Promise<void> {
   await store.run('CREATE OR REPLACE TEMP TABLE unaddressed (rune_id VARCHAR, units BIGNUM)');
@@ -113,10 +111,4 @@ export async function checkTransactions(
         `rune ${rune}: the outputs without an address do not add up: they hold ${inOutputs} units, but received ${units} more than they sent`,
         BUILD_OR_PULL,
       );
-}
-
-interface UnaddressedForm {
-  readonly runes: TableWith<'id' | 'premine'>;
-  readonly outputs: Outputs | undefined;
-  readonly isComplete: boolean;
 }

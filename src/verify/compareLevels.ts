@@ -21,10 +21,8 @@ const WHAT: Readonly<Record<ListName, string>> = {
   'outputs.starts': 'starts of pages of the address',
 };
 
-/** Returns the levels of a list. */
 function levelsOf({ ids, lists }: Root, list: ListName): readonly DocumentLevel[] {
-  if (list === 'ids') return ids;
-  let part: unknown = lists;
+  let part: unknown = { ids, ...lists };
   for (const name of list.split('.')) part = (part as Readonly<Record<string, unknown>> | undefined)?.[name];
   return (part ?? []) as readonly DocumentLevel[];
 }

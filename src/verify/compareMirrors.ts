@@ -1,7 +1,6 @@
 /**
- * Compares several mirrors: their blocks by the digests of blocks, their published rows by the digests in their indexes, and their lists
- * level by level. Reports which mirrors agree. If their blocks differ, also reports by which rules (contract/sources.ts) the rows of each
- * mirror were made.
+ * Compares mirrors: their blocks by the digests of blocks, their published rows by the digests in their indexes, and their lists level by
+ * level. If their blocks differ, also reports by which rules (contract/sources.ts) the rows of each mirror were made.
  */
 import { createHash } from 'node:crypto';
 import { count, type Log } from '../cli/log.ts';
@@ -24,15 +23,9 @@ import { differingLists } from './verification.ts';
 /** Maximum number of ranges of heights to show in a list of blocks. */
 const SHOWN = 10;
 
-/** Lines for the user: about differences, and about what was compared and is equal. */
-interface Comparison {
-  readonly different: readonly string[];
-  readonly equal: readonly string[];
-}
-
 /**
- * Compares the blocks, the rows and the lists of at least two mirrors. Logs the result. Throws a VerificationError for a difference in a
- * list, in rows, or in a block that all mirrors have. The error says which mirrors agree, and in which blocks they differ.
+ * Compares at least two mirrors, and logs the result. Throws a VerificationError for a difference in a list, in rows, or in a block that all
+ * mirrors have. The error says which mirrors agree, and in which blocks they differ.
  */
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
   const names = mirrors.map(({ name }) => name);
@@ -56,16 +49,11 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   log.info('compared', [`${all} ${found}`, ...details, ...equal].join('\n  '), { mirrors: names, different: 0, common: common.length });
 }
 
-interface ComparedBlocks {
-  /** Heights that all mirrors have. */
-  readonly common: readonly number[];
-  /** Heights of `common` whose records differ, ascending. */
-  readonly different: readonly number[];
-  /** Lines for the user about the differences. Empty if the mirrors have the same blocks. */
-  readonly details: readonly string[];
-}
-
-function compareBlocks(mirrors: readonly Compared[], names: readonly string[]): ComparedBlocks {
+/**
+ * Returns the heights that all mirrors have, and those of them whose records differ, both ascending, and lines for the user about the
+ * differences. There are no lines if the mirrors have the same blocks.
+ */
+function compareBlocks(mirrors: readonly Compared[], names: readonly string[]) {
   const known = mirrors.map(({ blocks }) => new Map(blocks.map((block) => [block.height, block])));
   const heights = [...new Set(mirrors.flatMap(({ blocks }) => blocks.map(({ height }) => height)))].sort((a, b) => a - b);
   const common = heights.filter((height) => known.every((blocks) => blocks.has(height)));
@@ -107,9 +95,10 @@ function listed(heights: readonly number[]): string {
 
 /**
  * Compares ranges of heights for which several mirrors have a file of rows. Equal digests mean equal rows, also in what records lack: the
- * outputs that are spent, and runes of scripts without address. Rejects for a damaged index.
+ * outputs that are spent, and runes of scripts without address. Returns lines for the user: about differences, and about what was compared
+ * and is equal. Rejects for a damaged index.
  */
-async function compareRows(mirrors: readonly Compared[], names: readonly string[]): Promise<Comparison> {
+async function compareRows(mirrors: readonly Compared[], names: readonly string[]) {
   const files = (await Promise.all(mirrors.map(rowsOf))).flatMap((own, mirror) => own.map((file) => ({ ...file, mirror })));
   files.sort((a, b) => a.first - b.first);
   const ranges = [...groupBy(files, ({ first, last }) => `${first}..${last}`)].filter(
@@ -159,10 +148,10 @@ interface OpenedLevel {
 
 /**
  * Compares the levels (format/levels.ts) of lists. The levels that a mirror must have follow from its tip, so a level that one mirror lacks
- * is a difference. Skips mirrors whose lists have another dialect or page size than the lists of the first mirror with lists. Rejects with
- * an ArchiveError if a file is missing or damaged.
+ * is a difference. Skips mirrors whose lists have another dialect or page size than the lists of the first mirror with lists. Returns lines
+ * like `compareRows`. Rejects with an ArchiveError if a file is missing or damaged.
  */
-async function compareLists(mirrors: readonly Compared[], names: readonly string[]): Promise<Comparison> {
+async function compareLists(mirrors: readonly Compared[], names: readonly string[]) {
   const all = await Promise.all(mirrors.map(openLists));
   const first = all.find((one) => one?.form !== undefined);
   const opened = all.map((one) => (one?.form === first?.form ? one : undefined));
@@ -171,7 +160,7 @@ async function compareLists(mirrors: readonly Compared[], names: readonly string
       one?.fault ?? (opened[i] !== undefined && opened[i]?.steps !== first?.steps ? 'has lists in levels of other sizes' : undefined);
     return fault === undefined ? [] : [`${names[i]} ${fault}`];
   });
-  const levels = opened.flatMap((one, mirror) => (one?.levels ?? []).map((level) => ({ ...level, mirror })));
+  const levels = opened.flatMap((one) => one?.levels ?? []);
   const [compared, alone] = [new Set<string>(), [] as OpenedLevel[]];
   for (const [which, same] of groupBy(levels, ({ list, blocks }) => `${list}, ${blocks}`)) {
     const [one] = same;
@@ -198,17 +187,11 @@ async function compareLists(mirrors: readonly Compared[], names: readonly string
   };
 }
 
-interface OpenedLists {
-  /** Only lists with the same `form` can be compared: dialect and page size. Undefined for damaged lists. */
-  readonly form?: string;
-  readonly steps?: string;
-  readonly levels?: readonly Omit<OpenedLevel, 'mirror'>[];
-  /** Says why the lists are damaged, or do not match the manifest and blocks of the mirror. */
-  readonly fault: string | undefined;
-}
-
-/** Opens the lists of a mirror. Undefined for a mirror without lists. */
-async function openLists({ manifest, blocks, files }: Compared): Promise<OpenedLists | undefined> {
+/**
+ * Opens the lists of a mirror. Undefined for a mirror without lists. Only lists with the same `form` (dialect and page size) can be
+ * compared; damaged lists have none. `fault` says why the lists are damaged, or do not match the manifest and blocks of the mirror.
+ */
+async function openLists({ manifest, blocks, files }: Compared, mirror: number) {
   const { listRoot, dialect, layout, tip } = siteOf(manifest);
   if (listRoot === undefined) return undefined;
   let archive: Archive;
@@ -224,9 +207,9 @@ async function openLists({ manifest, blocks, files }: Compared): Promise<OpenedL
   const levels = Object.entries(LISTS).flatMap(([list, levelsOf]) => {
     const found = levelsOf(lists);
     const ranges = found === undefined ? [] : levelRanges(tip, lists, ETCHING_LISTS.includes(list) ? undefined : lowest);
-    return ranges.map(({ first, last }) => {
+    return ranges.map(({ first, last }): OpenedLevel => {
       const level = found?.find((one) => one.first === first && one.last === last);
-      return { list, blocks: `blocks ${first} to ${last}`, level, archive };
+      return { mirror, list, blocks: `blocks ${first} to ${last}`, level, archive };
     });
   });
   const others = lists.tip !== tip || lists.lowest !== lowest ? 'has lists of other blocks than its manifest' : undefined;

@@ -31,12 +31,10 @@ export class ComparingSink implements FileSink {
     const original = `${this.root}/${target}`;
     if (isSameFile(`${this.root}/${path}`, original)) this.files += 1;
     // If only the other path lacks a page, there is a finding about that path already.
-    else
-      this.#compare(
-        path,
-        attempt(() => readRegularFile(original)),
-        `differs from ${target}`,
-      );
+    else {
+      const expected = attempt(() => readRegularFile(original));
+      this.#compare(path, expected, `differs from ${target}`);
+    }
   }
 
   /** Counts files that are not pages and were compared elsewhere. */

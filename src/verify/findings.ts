@@ -26,7 +26,6 @@ export class Findings {
     if (this.#shown.length < SHOWN) this.#shown.push(finding);
   }
 
-  /** Returns the error for the findings so far. */
   error(): VerificationError {
     const rest = this.count - this.#shown.length;
     const more = rest > 0 ? [`… and ${rest} more`] : [];

@@ -5,13 +5,11 @@
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { changesSchemas, misfitOf } from '../contract/schemas.ts';
-import type { LastRead } from '../contract/sources.ts';
 import { readRegularFile } from '../disk/regularFile.ts';
 import { blockRanges, isWithin } from '../duckdb/blockRanges.ts';
 import { int } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';
 import type { Records } from '../input/canonicalRecordSql.ts';
-import type { ChangesBounds } from '../lists/changes.ts';
 import { CHANGES_INDEX_PATH, changesPath } from '../pages/filePaths.ts';
 import type { Claims } from './spentOutputs.ts';
 import type { HEIGHTS, Verification } from './verification.ts';
@@ -21,21 +19,10 @@ export const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCH
 /** An entry that sorts after all outpoints. It stands for the entries that a file lacks because its list was cut. */
 const BEYOND = '~';
 
-export interface PublishedChanges {
-  readonly bounds: ChangesBounds;
-  /** The listed blocks, and the block below the lowest of them. */
-  readonly blocks: readonly LastRead[];
-  /** The outputs that the listed blocks spend. `address` is empty. */
-  readonly spent: Table<typeof SPENT>;
-  readonly hasSpent: boolean;
-  /** Height of the lowest block with a file. */
-  readonly lowest: number | undefined;
-  /** True if a list of spent outputs was cut. */
-  readonly isCut: boolean;
-}
+type PublishedChanges = Awaited<ReturnType<typeof readChanges>>;
 
 /** Adds a finding for each file that cannot be read. */
-export async function readChanges({ root, site, findings, store }: Verification): Promise<PublishedChanges> {
+export async function readChanges({ root, site, findings, store }: Verification) {
   const schemas = changesSchemas(site.dialect);
   const read = <Content>(path: string, schema: z.ZodType<Content>): Content | undefined => {
     try {
@@ -54,10 +41,14 @@ export async function readChanges({ root, site, findings, store }: Verification)
   );
   return {
     bounds,
+    /** The listed blocks, and the block below the lowest of them. */
     blocks: all.map(({ height, hash }) => ({ height, hash: hash.slice(-64) })),
+    /** The outputs that the listed blocks spend. `address` is empty. */
     spent: await store.append('changes_spent', SPENT, rows),
     hasSpent: files.some(({ spent }) => spent !== undefined),
+    /** Height of the lowest block with a file. */
     lowest: listed[0]?.height,
+    /** True if a list of spent outputs was cut. */
     isCut: files.some(isCut),
   };
 }
@@ -66,15 +57,11 @@ export async function readChanges({ root, site, findings, store }: Verification)
 const IS_NAMED = `"output" <> '${BEYOND}'`;
 
 /** Returns what the files say about spent outputs; nothing without files. */
-export const claimsOf = ({ lowest, spent, isCut }: PublishedChanges): Claims[] =>
-  lowest === undefined
-    ? []
-    : [
-        {
-          ...{ rows: `FROM ${spent} WHERE ${IS_NAMED}`, hasAddresses: false, isDue: isCut ? 'false' : `made >= ${lowest}` },
-          wrong: 'the files of changes are wrong about whether the output',
-        },
-      ];
+export function claimsOf({ lowest, spent, isCut }: PublishedChanges): Claims[] {
+  if (lowest === undefined) return [];
+  const wrong = 'the files of changes are wrong about whether the output';
+  return [{ rows: `FROM ${spent} WHERE ${IS_NAMED}`, hasAddresses: false, isDue: isCut ? 'false' : `made >= ${lowest}`, wrong }];
+}
 
 /**
  * Adds a finding for each file with other spent outputs than its block: the block sends and burns other units than are in them. `received`

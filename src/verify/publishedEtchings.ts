@@ -2,7 +2,6 @@
  * Reads the etchings of an archive as the runes of a build. Pages do not have all values of an etching. So its newest document is believed,
  * and compared with the etching's record and with the published rows.
  */
-
 import { type Store, text } from '../duckdb/store.ts';
 import type { Table, TableWith } from '../duckdb/table.ts';
 import { documentsOf, type StoredArchive } from '../engine/archive/storedArchive.ts';
@@ -20,12 +19,8 @@ const KNOWN = Object.keys(RUNES).filter((name) => UNKNOWN[name] === undefined);
 
 /** Returns a table of the newest version of each etching. Throws an ArchiveError for damage. */
 export async function publishedRunes(archive: StoredArchive, store: Store): Promise<Table<typeof RUNES>> {
-  const columns = {
-    ...Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const])),
-    document: 'VARCHAR',
-    level: 'INTEGER',
-  } as const;
-  const texts = await store.append('etching_texts', columns, etchingsIn(archive));
+  const known = Object.fromEntries(KNOWN.map((name) => [name, 'VARCHAR' as const]));
+  const texts = await store.append('etching_texts', { ...known, document: 'VARCHAR', level: 'INTEGER' }, etchingsIn(archive));
   const cells = Object.entries(RUNES).map(([name, type]) => {
     const cell = UNKNOWN[name] ?? (name.startsWith('terms_') ? `nullif("${name}", '')` : `"${name}"`);
     return `(${cell})::${type} AS "${name}"`;

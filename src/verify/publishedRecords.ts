@@ -59,30 +59,6 @@ interface FoundBlock {
   readonly parts: readonly BlockPart[] | undefined;
 }
 
-/** A block that was rendered again. */
-export interface RenderedBlock extends FoundBlock {
-  readonly batch: Batch;
-  readonly block: BatchBlock;
-}
-
-interface Page extends Window {
-  /** Path of the file that has the page. */
-  readonly path: string;
-  readonly bytes: Buffer;
-}
-
-/** Blocks whose pages can be read, and the lines with their records. */
-interface ReadPages {
-  readonly found: readonly FoundBlock[];
-  readonly lines: LineFile;
-}
-
-interface LoadedPages {
-  readonly found: readonly FoundBlock[];
-  /** Parquet file with the records. */
-  readonly file: string | undefined;
-}
-
 export class PublishedRecords {
   readonly #files: string[] = [];
   /** Number of blocks that were read. */
@@ -96,7 +72,7 @@ export class PublishedRecords {
   ) {}
 
   /** Yields all blocks, one part after another. Adds a finding for each block that cannot be rendered, and omits it. */
-  async *render(): AsyncGenerator<RenderedBlock> {
+  async *render(): AsyncGenerator<FoundBlock & { readonly batch: Batch; readonly block: BatchBlock }> {
     const { blocks, limits, progress, site, store } = this.check;
     const portions = portionsOf(blocks, limits.linesPerLoad);
     if (portions.length > 1) countCrossing('linesPerLoad');
@@ -109,16 +85,16 @@ export class PublishedRecords {
     try {
       reading = readNext(1);
       for (let i = 2; i <= portions.length + 1; i += 1) {
-        const loaded = await loading;
+        const { found, file } = await loading;
         loading = handled(this.#load(reading, loader));
         reading = readNext(i);
-        const records = await this.#checked(loaded);
+        const records = await this.#checked(found, file);
         if (records === undefined) continue;
-        const found = loaded.found.values();
-        const readable = loaded.found.map(({ listed }) => listed);
+        const rest = found.values();
+        const readable = found.map(({ listed }) => listed);
         for await (const batch of renderBatches(store, site, readable, limits, records, spare)) {
           for (const block of batch.blocks) {
-            const { value } = found.next();
+            const { value } = rest.next();
             if (value !== undefined) yield { ...value, batch, block };
           }
           spare.push(batch.bytes);
@@ -132,7 +108,7 @@ export class PublishedRecords {
   }
 
   /** Writes the records of blocks as lines. Returns the blocks that can be read. Adds a finding for each of the others. */
-  async #readPages(blocks: readonly BlockDigest[]): Promise<ReadPages> {
+  async #readPages(blocks: readonly BlockDigest[]) {
     const { limits, progress, scratch, store } = this.check;
     const found: FoundBlock[] = [];
     const lines = await writeLines(join(scratch, `${store.nameOf('records')}.ndjson`), async (to) => {
@@ -162,7 +138,7 @@ export class PublishedRecords {
   }
 
   /** Reads the pages that have all records of a block. Adds a finding and returns undefined if one of them is damaged. */
-  #pagesOf(block: BlockDigest): (Pick<FoundBlock, 'parts'> & { readonly pages: readonly Page[] }) | undefined {
+  #pagesOf(block: BlockDigest) {
     const { root, manifest, findings, site } = this.check;
     if (block.records > manifest.records) {
       findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
@@ -171,7 +147,7 @@ export class PublishedRecords {
     let place = `block ${block.height}`;
     try {
       const archived = this.archive?.read(block);
-      const pages = largestPages(block, site).map((window, i): Page => {
+      const pages = largestPages(block, site).map((window, i) => {
         const page = site.layout === 'files' ? undefined : archived?.pages[i];
         if (site.layout === 'archive' && page === undefined) throw new Error('a page is missing in the archive');
         place = page?.path ?? pagePath(blockStem(String(block.height)), window, site);
@@ -187,8 +163,8 @@ export class PublishedRecords {
     }
   }
 
-  /** Loads the records of pages into a file, by `loader`. Returns no file if there are none, or after findings. */
-  async #load(reading: Promise<ReadPages>, loader: Store): Promise<LoadedPages> {
+  /** Loads the records of pages into a Parquet file, by `loader`. Returns no file if there are none, or after findings. */
+  async #load(reading: Promise<{ readonly found: readonly FoundBlock[]; readonly lines: LineFile }>, loader: Store) {
     const { found, lines } = await reading;
     if (found.length === 0) return { found, file: undefined };
     const { site, scratch } = this.check;
@@ -212,7 +188,7 @@ export class PublishedRecords {
   }
 
   /** Returns the relation of loaded records, or adds findings and returns undefined if a value is wrong. */
-  async #checked({ found, file }: LoadedPages): Promise<string | undefined> {
+  async #checked(found: readonly FoundBlock[], file: string | undefined): Promise<string | undefined> {
     if (file === undefined) return undefined;
     const loaded = readFiles('parquet', [file]);
     const wrong = await this.check.store.rows(
@@ -275,10 +251,8 @@ function misfitOfPage(bytes: Buffer, window: Window, block: BlockDigest): string
   const head = envelopeHead(window, block.records);
   const begin = bytes.toString('utf8', 0, head.length);
   if (begin !== head) return `it begins with ${JSON.stringify(begin)}, expected ${JSON.stringify(head)}`;
-  const [first, end] = [
-    bytes.toString('latin1', head.length, head.length + 1),
-    bytes.toString('latin1', bytes.length - ENVELOPE_TAIL.length),
-  ];
+  const first = bytes.toString('latin1', head.length, head.length + 1);
+  const end = bytes.toString('latin1', bytes.length - ENVELOPE_TAIL.length);
   return first === '{' && end === ENVELOPE_TAIL && !bytes.includes('\n') ? undefined : 'it is not a complete page of rune-activity-mirror';
 }
 

@@ -116,10 +116,8 @@ async function compareArchive(
   const form = { site, hasActivity, scratch, pages: archive };
   const lists = root.lists && (await writeLists(form, archived, sources, etchings, undefined, open, store));
   if (findings.count > before) return lists;
-  const [found, expected] = [
-    { ids: root.ids, ...root.lists },
-    { ids, ...lists },
-  ] as const;
+  const found = { ids: root.ids, ...root.lists };
+  const expected: typeof found = { ids, ...lists };
   for (const part of new Set([...Object.keys(found), ...Object.keys(expected)]) as Set<keyof typeof found>)
     if (JSON.stringify(found[part]) !== JSON.stringify(expected[part]))
       findings.add(`${archivePath(name.root)} has other ${part} than a build makes`);

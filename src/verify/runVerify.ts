@@ -12,7 +12,6 @@ import { compareMirrors } from './compareMirrors.ts';
 import { type Compared, filesIn, parseAgainst, readOther } from './otherMirror.ts';
 import { verify } from './verify.ts';
 
-/** Parses a public key. Throws a UsageError for any other text. */
 function parseFlag(text: string): NoteKey {
   try {
     return parseKey(text);
@@ -21,10 +20,7 @@ function parseFlag(text: string): NoteKey {
   }
 }
 
-/**
- * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks differ from the
- * blocks of a mirror given with `--against`.
- */
+/** Rejects with a VerificationError if anything is wrong, or if blocks differ from those of a mirror given with `--against`. */
 export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const others = flags.all('against').map(parseAgainst);
   const keys = flags.all('key').map(parseFlag);
@@ -37,29 +33,21 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
 
 async function verifyFolder(dir: string, keys: readonly NoteKey[], flags: Flags, log: Log): Promise<Compared> {
   const clock = new Stopwatch();
-  const { manifest, files, blocks } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags), LIMITS, keys);
+  const { manifest, blocks } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags), LIMITS, keys);
+  const { files, bytes, transactions, records, digest, sources } = manifest;
   const number = (n: number) => n.toLocaleString('en-US');
   log.info(
     'verified',
-    `${dir} is correct: ${number(files)} files of ${number(manifest.blocks)} blocks, digest ${manifest.digest}, in ${clock.total} s.`,
-    {
-      files,
-      bytes: manifest.bytes,
-      blocks: manifest.blocks,
-      transactions: manifest.transactions,
-      records: manifest.records,
-      digest: manifest.digest,
-      seconds: clock.total,
-      peak_rss_mb: peakMegabytes(),
-    },
+    `${dir} is correct: ${number(files)} files of ${number(manifest.blocks)} blocks, digest ${digest}, in ${clock.total} s.`,
+    { files, bytes, blocks: manifest.blocks, transactions, records, digest, seconds: clock.total, peak_rss_mb: peakMegabytes() },
   );
   log.summary([
-    ['records', number(manifest.records)],
-    ['transactions', number(manifest.transactions)],
+    ['records', number(records)],
+    ['transactions', number(transactions)],
     ['blocks', number(manifest.blocks)],
     ['pages', number(files)],
-    ['bytes', number(manifest.bytes)],
-    ...(manifest.sources === undefined ? [] : [['source', describeSources(manifest.sources)] as const]),
+    ['bytes', number(bytes)],
+    ...(sources === undefined ? [] : [['source', describeSources(sources)] as const]),
     ...costRows(clock),
   ]);
   const { unbalanced } = manifest.lists?.balances ?? {};

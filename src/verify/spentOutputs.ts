@@ -4,7 +4,6 @@
  * without a document in its own level was spent in this level. If two outputs of an address have the same runes and amounts, no check
  * notices if the wrong one of them is listed as spent.
  */
-
 import { rowParts } from '../duckdb/sortedRows.ts';
 import { text } from '../duckdb/store.ts';
 import { columns, type Table } from '../duckdb/table.ts';

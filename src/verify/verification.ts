@@ -83,8 +83,6 @@ export function differingLists(
   { etchings, activity, balances, outputs }: Partial<ListTables> = {},
 ): string[] {
   const parts = { etchings, rune_activity: activity, address_activity: activity, balances, holders: balances, outputs };
-  const differs = ([part, found]: [string, unknown]) => (named[part as keyof typeof parts] === undefined) !== (found === undefined);
-  return Object.entries(parts)
-    .filter(differs)
-    .map(([part]) => part);
+  const names = Object.keys(parts) as (keyof typeof parts)[];
+  return names.filter((name) => (named[name] === undefined) !== (parts[name] === undefined));
 }

@@ -2,7 +2,7 @@
  * Verifies the output of a build. Reads every block's records from its pages of the largest size, and makes all files of the build again
  * from these records. The output must have exactly these files, with the same bytes.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
@@ -10,33 +10,28 @@ import { type BlockDigest, type Manifest, manifest as manifestSchema, misfitOf }
 import { readRegularFile } from '../disk/regularFile.ts';
 import { StoredArchive } from '../engine/archive/storedArchive.ts';
 import { emitFiles } from '../engine/render/pageFiles.ts';
+import { renderBatches } from '../engine/render/renderBatches.ts';
 import type { NewBlock } from '../engine/state/updateState.ts';
 import { describe } from '../engine/writeArchive.ts';
 import { InputError, isAbsence } from '../errors.ts';
-import type { NoteKey } from '../format/signedNote.ts';
+import { readMirrorNote } from '../format/mirrorNote.ts';
+import { NoteError, type NoteKey, parseNote, signersOf } from '../format/signedNote.ts';
+import type { Records } from '../input/canonicalRecordSql.ts';
 import { exceeds, LIMITS } from '../limits.ts';
 import { digestsFiles, digestsPaths, readDigests } from '../output/digests.ts';
 import { ownFiles } from '../output/manifest.ts';
-import { inspectOutput, MARKER } from '../output/outputFolder.ts';
-import { digestsPath, MANIFEST_PATH } from '../pages/filePaths.ts';
+import { inspectOutput, LOCK, MARKER } from '../output/outputFolder.ts';
+import { checkSignature } from '../output/signingKeys.ts';
+import { digestsPath, isArchivePath, isRowsFile, LIST_FOLDERS, MANIFEST_PATH } from '../pages/filePaths.ts';
 import { siteOf } from '../pages/mirrorOptions.ts';
+import type { Listing } from '../pull/mirror/mirrorSource.ts';
 import { siteAssets } from '../site/assets.ts';
 import { ArchiveVerification } from './checkArchive.ts';
-import { checkNote } from './checkNote.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { damageOf, Findings } from './findings.ts';
 import { PublishedRecords } from './publishedRecords.ts';
 import { rebuild } from './rebuild.ts';
-import { reportStrangers } from './unexpectedFiles.ts';
 import { HEIGHTS, type Verification, withScratchStore } from './verification.ts';
-
-export interface Verified {
-  readonly manifest: Manifest;
-  /** Number of files with pages, and of files of the archive. */
-  readonly files: number;
-  /** Heights ascending. */
-  readonly blocks: readonly BlockDigest[];
-}
 
 /**
  * Verifies an output folder. If `keys` are given, one of them must have signed the output. Throws a VerificationError with the findings, or
@@ -48,7 +43,7 @@ export async function verify(
   memoryLimit = DEFAULT_MEMORY,
   limits = LIMITS,
   keys: readonly NoteKey[] = [],
-): Promise<Verified> {
+): Promise<Listing> {
   const findings = new Findings(root);
   const manifest = readManifest(root, findings);
   await checkNote(manifest, keys, findings);
@@ -59,9 +54,9 @@ export async function verify(
   try {
     const known = { root, archive: StoredArchive.find(root), manifest, site, blocks, findings, own, limits, progress };
     const isSmall = !exceeds(limits, 'keptRecords', manifest.records);
-    const verified = await withScratchStore(memoryLimit, (scratch) => verifyBlocks({ ...known, ...scratch }), isSmall);
+    await withScratchStore(memoryLimit, (scratch) => verifyBlocks({ ...known, ...scratch }), isSmall);
     findings.throwIfAny();
-    return verified;
+    return { manifest, blocks };
   } catch (error) {
     const damage = damageOf(error);
     if (damage === undefined) throw error;
@@ -71,16 +66,13 @@ export async function verify(
 }
 
 /** Checks the pages of all blocks, and all files that follow from the blocks. Throws for a damaged archive. */
-async function verifyBlocks(verification: Verification): Promise<Verified> {
+async function verifyBlocks(verification: Verification): Promise<void> {
   const { root, archive, manifest, site, blocks, findings, own, store } = verification;
   const sink = new ComparingSink(root, findings);
   const segments = archive && new ArchiveVerification(verification, archive);
   const hasSegments = site.layout === 'archive' || archive?.root.lists?.activity !== undefined;
-  const heights = await store.append(
-    'heights',
-    HEIGHTS,
-    blocks.map(({ height, hash, records }) => [height, hash, records]),
-  );
+  const rows = blocks.map(({ height, hash, records }) => [height, hash, records]);
+  const heights = await store.append('heights', HEIGHTS, rows);
   const published = new PublishedRecords(verification, heights, hasSegments ? segments : undefined);
   const read: NewBlock[] = [];
   for await (const { listed, parts, batch, block } of published.render()) {
@@ -97,11 +89,18 @@ async function verifyBlocks(verification: Verification): Promise<Verified> {
   findings.throwIfAny();
   const records = await published.records();
   const made = await rebuild(verification, read, heights, records);
-  compare(made, manifest, findings);
+  for (const key of COMPARED) {
+    const [actual, listed] = [JSON.stringify(made[key]) ?? 'none', JSON.stringify(manifest[key]) ?? 'none'];
+    if (actual !== listed) findings.add(`${MANIFEST_PATH} has ${key} ${shorten(listed)}, but the output has ${shorten(actual)}`);
+  }
   own.add([MARKER, ...(archive === undefined ? [] : describe(archive.name, archive.root).paths)]);
   await reportStrangers(verification, records, sink);
-  return { manifest, files: made.files, blocks };
 }
+
+/** Values of the manifest that follow from other files of the output. */
+const COMPARED = ['tip', 'blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists', 'changes'] as const;
+
+const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
 function readManifest(root: string, findings: Findings): Manifest {
   const path = join(root, MANIFEST_PATH);
@@ -137,14 +136,58 @@ function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findi
   return all;
 }
 
-/** Values of the manifest that follow from other files of the output. */
-const COMPARED = ['tip', 'blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists', 'changes'] as const;
+const SIGN_AGAIN = 'Build again with --key-file, which signs layout archive anew.';
 
-function compare(made: Manifest, manifest: Manifest, findings: Findings): void {
-  for (const key of COMPARED) {
-    const [actual, listed] = [JSON.stringify(made[key]) ?? 'none', JSON.stringify(manifest[key]) ?? 'none'];
-    if (actual !== listed) findings.add(`${MANIFEST_PATH} has ${key} ${shorten(listed)}, but the output has ${shorten(actual)}`);
+/** Checks that the note is about this manifest, and that one of `keys` has signed the note. If `keys` is empty, checks no signature. */
+async function checkNote(manifest: Manifest, keys: readonly NoteKey[], findings: Findings): Promise<void> {
+  if (manifest.note === undefined) {
+    if (keys.length > 0) findings.add(`${MANIFEST_PATH} has no note, so no key has signed it`, SIGN_AGAIN);
+    return;
+  }
+  try {
+    const note = parseNote(manifest.note);
+    readMirrorNote(note.text, manifest);
+    if (keys.length > 0) await signersOf(note, keys, checkSignature);
+  } catch (error) {
+    if (!(error instanceof NoteError)) throw error;
+    findings.add(`${MANIFEST_PATH}: ${error.message}`, SIGN_AGAIN);
   }
 }
 
-const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
+/**
+ * Adds a finding for each file that is not part of the build. Expected files are the pages that `sink` compared, and the files of `own`.
+ * All of these were found. So paths are compared only if the folder has more files than expected.
+ */
+async function reportStrangers(verification: Verification, records: Records, sink: ComparingSink): Promise<void> {
+  const { root, own, findings } = verification;
+  let count = 0;
+  // walk() does not follow links. So if a link has replaced a folder, the count is lower, and the paths are compared.
+  for (const { isFile } of walk(root)) if (isFile) count += 1;
+  if (count === sink.files + own.files) return;
+  const known = new Set([...(await pagesOf(verification, records)), ...own.paths]);
+  for (const { path } of walk(root)) {
+    if (known.has(path)) continue;
+    const isSwept = isRowsFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    findings.add(`${path} is not part of this build${isSwept ? '' : '; builds do not remove it, so remove it yourself'}`);
+  }
+}
+
+/** Returns the paths of all pages. Slow, because it renders the blocks again. */
+async function pagesOf({ site, blocks, limits, store }: Verification, records: Records): Promise<Set<string>> {
+  const paths = new Set<string>();
+  const add = (path: string) => void paths.add(path);
+  if (site.layout === 'archive') return paths;
+  for await (const batch of renderBatches(store, site, blocks, limits, records, []))
+    for (const block of batch.blocks) emitFiles(batch, block, site, { page: add, file: add, link: add });
+  return paths;
+}
+
+/** Yields everything in the folder and its subfolders, except folders and the lock. Does not follow links. */
+function* walk(root: string, folder = ''): Generator<{ readonly path: string; readonly isFile: boolean }> {
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (path === LOCK) continue;
+    if (entry.isDirectory()) yield* walk(root, path);
+    else yield { path, isFile: entry.isFile() };
+  }
+}

@@ -52,8 +52,7 @@ describe('the output of a build', () => {
         pageSizes: [10, 25, 60],
         operationPages: dialect === 'hiro',
       });
-      const { files, manifest } = await check(out);
-      expect(files).toBe(manifest.files);
+      await check(out);
     }
   });
 

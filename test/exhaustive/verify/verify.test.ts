@@ -23,10 +23,7 @@ describe('an unchanged build', () => {
         const options = { inputs: CONFORMANCE_INPUTS, dialect, layout, pageSizes: [10, 25, 60] };
         await testBuild(out, options);
         await testBuild(plain, { ...options, operationPages: false });
-        for (const folder of [out, plain]) {
-          const { files, manifest } = await check(folder);
-          expect(files).toBe(manifest.files);
-        }
+        for (const folder of [out, plain]) await check(folder);
         const pages = Object.entries(tree(plain)).filter(([path]) => isPage(path));
         expect(tree(out)).toMatchObject(Object.fromEntries(pages));
       }
