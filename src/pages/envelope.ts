@@ -1,8 +1,7 @@
 /**
- * Renders pages and splits them into records, without a JSON parser.
- *
- * A page is `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`. Every record begins with `{"rune":`, and JSON
- * escapes quotes inside strings. So `},{"rune":` occurs only between two records. Cutting there keeps the bytes of every record unchanged.
+ * Renders pages, such as `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`, and splits them into records, without
+ * a JSON parser. Every record begins with `{"rune":`, and JSON escapes quotes inside strings. So `},{"rune":` occurs only between two
+ * records. Cutting there keeps the bytes of every record unchanged.
  */
 import { type BuiltSite, isSettled } from './mirrorOptions.ts';
 import type { Window } from './parseQuery.ts';
@@ -10,7 +9,6 @@ import type { Window } from './parseQuery.ts';
 export const envelopeHead = (window: Window, total: number): string =>
   `{"limit":${window.limit},"offset":${window.offset},"total":${total},"results":[`;
 
-/** The text after the records of a page. */
 export const ENVELOPE_TAIL = ']}';
 
 /** A page: its window, the total of its list, and the text of each record, in order. */
@@ -23,10 +21,7 @@ const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 /** The text between two records. */
 export const BETWEEN = '},{"rune":';
 
-/**
- * Parses the text around the records of a page. The records are the text from `begin` to `end`. Throws a PageFormatError for text that does
- * not begin and end like a page.
- */
+/** Finds the records of a page, from `begin` to `end`. Throws a PageFormatError for text that does not begin and end like a page. */
 function openEnvelope(text: string) {
   const head = HEAD.exec(text);
   if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
@@ -34,14 +29,6 @@ function openEnvelope(text: string) {
   const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
   if (begin !== end && (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}')) throw new PageFormatError(text);
   return { limit, offset, total, begin, end };
-}
-
-function isJson(text: string): boolean {
-  try {
-    return JSON.parse(text) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -57,7 +44,11 @@ export function readPage(text: string): ReadPage {
     const from = i === 0 ? part : `{"rune":${part}`;
     return i === parts.length - 1 ? from : `${from}}`;
   });
-  if (!isJson(records.at(-1) ?? '{}')) throw new PageFormatError(text);
+  try {
+    JSON.parse(records.at(-1) ?? '{}');
+  } catch {
+    throw new PageFormatError(text);
+  }
   return { limit, offset, total, records };
 }
 

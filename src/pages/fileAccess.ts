@@ -1,5 +1,4 @@
 /** Interfaces through which the page map (respond.ts) reads the files of a build. Each host implements them. */
-
 import type { ArchiveFiles } from '../format/archiveReader.ts';
 
 export interface OpenFile {

@@ -41,55 +41,32 @@ const API_FILES: readonly FileKind[] = [
 
 export const BUILD_FILES: readonly FileKind[] = /* @__PURE__ */ (() => [
   { path: LANDING_PATH },
-  { path: 'explorer.js' },
-  { path: 'explorer.css' },
-  { path: 'details.js' },
-  { path: 'listPage.js' },
-  { path: 'download.js' },
-  { path: OPENAPI_PATH },
-  { path: 'docs/index.html' },
-  { path: 'docs/init.js' },
-  { path: 'client.js' },
-  { path: 'lists.js' },
-  { path: 'proofs.js' },
-  { path: 'pending.js' },
-  { path: 'client.d.ts' },
+  ...['explorer.js', 'explorer.css', 'details.js', 'listPage.js', 'download.js'].map((path) => ({ path })),
+  ...[OPENAPI_PATH, 'docs/index.html', 'docs/init.js'].map((path) => ({ path })),
+  ...['client.js', 'lists.js', 'proofs.js', 'pending.js', 'client.d.ts'].map((path) => ({ path })),
   { path: NOT_FOUND_PATH, isSent: false as const },
   { path: '404.json', isSent: false as const },
   { path: MARKER_PATH, isSent: false as const },
   ...API_FILES,
-  {
-    path: 'rows/840000-840099-3fa04c1b0d5e6f72.parquet',
-    pattern: /^rows\/[0-9]+-[0-9]+-[0-9a-f]{16}(?:\.runes)?\.parquet$/,
-  },
+  { path: 'rows/840000-840099-3fa04c1b0d5e6f72.parquet', pattern: /^rows\/[0-9]+-[0-9]+-[0-9a-f]{16}(?:\.runes)?\.parquet$/ },
   { path: 'rows/index-97c1d2e3f4a5b6c7.json', pattern: /^rows\/index-[0-9a-f]{16}\.json$/ },
-  {
-    path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3.bin',
-    pattern: /^archive\/[0-9a-f]{64}\.bin$/,
-  },
+  { path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f00f9e8d7c6b5a493827f6e5d0b1c40af3.bin', pattern: /^archive\/[0-9a-f]{64}\.bin$/ },
 ])();
 
 export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
   pattern === undefined ? path === file : pattern.test(file);
 
-const FIXED = /* @__PURE__ */ BUILD_FILES.filter(({ pattern }) => pattern === undefined).map(({ path }) => path);
-
 const SENT = /* @__PURE__ */ BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/**
- * True for a path at which hosts send a file of the build. Only the local server also sends files that the owner of the folder has added.
- */
+/** True for a path at which hosts send a file of the build. Only the local server also sends files that the folder's owner added. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /** True for such a path below `runes/`. */
 export const isApiFile = (path: string): boolean => API_FILES.some((kind) => isOfKind(kind, path));
 
-/**
- * Returns the path of the HTML page for the folder `/` or `/docs/`. Undefined for any other path. `pathname` begins with a slash, as in
- * requests.
- */
+/** Returns the path of the HTML page for the folder `/` or `/docs/` of a request. Undefined for any other path. */
 export const pageOfFolder = (pathname: string): string | undefined =>
-  pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;
+  pathname.endsWith('/') ? BUILD_FILES.find(({ path }) => `/${path}` === `${pathname}index.html`)?.path : undefined;
 
 /** Returns the redirect from `/docs` to `docs/`, because the relative links of the page need the slash. Undefined for other paths. */
 export const redirectOf = (pathname: string): string | undefined =>

@@ -1,30 +1,4 @@
-/**
- * Names all files of a build. Paths are relative to the output folder and use forward slashes:
- *
- *     runes/v1/index.json                                  status
- *     runes/v1/manifest.json                               options of the build and what it covers
- *     runes/v1/digests/840000.json                         digests of the blocks from 840000 to 840999
- *     runes/v1/stats/840000.json                           stats of the blocks from 840000 to 840099 and of their runes
- *     runes/v1/stats.json                                  stats of all blocks, for charts
- *     runes/v1/blocks.json, runes/v1/feed.json             the latest blocks, for polling clients and feed readers
- *     runes/v1/changes/840000.json                         what one of the newest blocks touched (lists/changes.ts)
- *     runes/v1/changes/index.json                          the list of these files
- *     runes/v1/search/do.json, .../do/g.json               runes by the first letters of their names (lists/searchFiles.ts)
- *     runes/v1/blocks/840000.json                          first page of a list: default limit, offset 0
- *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
- *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
- *     runes/v1/transactions/0x<txid>.json                  ids in the dialect's spelling
- *
- * With rows, a build also has:
- *
- *     rows/index-3fa0….json                                the index of the files of rows, named by the manifest
- *     rows/840000-840099-97c1….parquet                     the ledger rows of these blocks
- *     rows/840000-840099-1b2d….runes.parquet               the runes that these blocks etched
- *
- * Etchings and other lists are in an archive. In layout `archive`, it has all records too:
- *
- *     archive/3fa0….bin                                    a segment, a file of a table, or the root (src/format)
- */
+/** Names all files of a build (docs/files.md lists them). Paths are relative to the output folder and use forward slashes. */
 import { FILE_NAME } from '../format/fileName.ts';
 import type { ActivityList, Operation } from './blockAndTransactionLists.ts';
 import { type Dialect, defaultLimit, type Site } from './mirrorOptions.ts';
@@ -73,10 +47,7 @@ export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${heig
 
 export const changesPath = (height: number): string => `${CHANGES_FOLDER}/${matched(String(height), HEIGHT)}.json`;
 
-/**
- * Returns the search file of these letters, which are in upper case. CON becomes `co/n.json`, because Windows has no files named
- * `con.json`.
- */
+/** Returns the search file of letters in upper case. CON becomes `co/n.json`, because Windows has no files named `con.json`. */
 export const searchPath = (letters: string): string => {
   const [first, ...rest] = [letters.slice(0, 2), ...letters.slice(2)].map((part) => matched(part, LETTERS).toLowerCase());
   return `${SEARCH_FOLDER}/${[first, ...rest].join('/')}.json`;
@@ -84,7 +55,7 @@ export const searchPath = (letters: string): string => {
 
 export const ROWS_FOLDER = 'rows';
 
-/** Returns the path of a file in the folder of rows. `sha256` is the SHA-256 of its bytes, 64 hex digits. */
+/** `sha256` is that of the file's bytes, 64 hex digits. */
 const rowsPath = (name: string, sha256: string, ending: string): string =>
   `${ROWS_FOLDER}/${name}-${matched(sha256, HASH).slice(0, 16)}.${ending}`;
 
@@ -100,27 +71,21 @@ const ROWS_FILE = /^rows\/(?:index-[0-9a-f]{16}[.]json|(?:[0-9]+-[0-9]+|runes)-[
 export const isRowsFile = (path: string): boolean => ROWS_FILE.test(path);
 
 /**
- * Returns the path of a list without extension. `<stem>.json` is the first page, and `<stem>/` has the other pages. Throws unless the id is
- * a hash or a height.
+ * Returns the path of a list without extension. `<stem>.json` is the first page, and `<stem>/` has the other pages. A block is named by its
+ * height, or by its hash in the dialect's spelling. Throws unless the id is a hash or a height.
  */
 export function stemOf(list: ActivityList, site: Site): string {
   if (list.kind === 'transaction') return `${TRANSACTIONS_FOLDER}/${idName(list.txId, site.dialect)}`;
-  return blockStem(blockName(list.block, site.dialect), list.operation);
+  return blockStem(isHeight(list.block) ? matched(list.block, HEIGHT) : idName(list.block, site.dialect), list.operation);
 }
 
-/** Returns the name of a requested block in paths: its height, or its hash in the dialect's spelling. */
-const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? matched(block, HEIGHT) : idName(block, dialect));
-
-/**
- * Returns the name of a tx id or block hash in paths. Throws unless it has 64 lower-case hex digits, so that no other text becomes a path.
- */
+/** Names a tx id or block hash in paths. Throws unless it has 64 lower-case hex digits, so that no other text becomes a path. */
 export const idName = (id: string, dialect: Dialect): string => spellHex(matched(id, HASH), dialect);
 
 const HASH = /^[0-9a-f]{64}$/;
 const LETTERS = /^[A-Z]{1,2}$/;
 const HEIGHT = /^[0-9]+$/;
 
-/** Returns the text if it matches the rule; throws otherwise. */
 function matched(text: string, rule: RegExp): string {
   if (!rule.test(text)) throw new Error(`${JSON.stringify(text.slice(0, 80))} cannot be part of a path: it does not match ${rule}`);
   return text;
@@ -133,16 +98,13 @@ export const blockStem = (name: string, operation?: Operation): string =>
 export const pagePath = (stem: string, page: Window, site: Site): string =>
   page.offset === 0 && page.limit === defaultLimit(site) ? `${stem}.json` : `${stem}/${page.limit}/${page.offset}.json`;
 
-/** True when a list has more than its first page, and therefore a folder. */
-const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(site);
-
 /**
  * Returns all pages of a list of `total` records, the first page first. A list that fits into its first page has no other pages. Any other
  * list has pages of every size.
  */
 export function pagesOf(total: number, site: Site): Window[] {
   const pages: Window[] = [{ limit: defaultLimit(site), offset: 0 }];
-  if (!hasFolder(total, site)) return pages;
+  if (total <= defaultLimit(site)) return pages;
   for (const limit of site.pageSizes)
     for (let offset = limit === defaultLimit(site) ? limit : 0; offset < total; offset += limit) pages.push({ limit, offset });
   return pages;

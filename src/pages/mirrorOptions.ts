@@ -13,10 +13,7 @@ export type Dialect = (typeof DIALECTS)[number];
 /** Returns the name of a dialect for people: flags and messages say `0x`, manifests `contract`. */
 export const dialectName = (dialect: Dialect): string => (dialect === 'contract' ? '0x' : dialect);
 
-/**
- * Formats in which a build stores lists. `files` has a file for every page of every list. `archive` has each record once, compressed, in
- * few files (src/format).
- */
+/** `files` has a file for every page of every list. `archive` (src/format) has each record once, compressed, in few files. */
 export const LAYOUTS = ['files', 'archive'] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
@@ -55,7 +52,6 @@ interface Lists {
  */
 export const UNSETTLED_BLOCKS = 6;
 
-/** True when a block is settled: so deep in the chain that it is not expected to change. */
 export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;
 
 /**
@@ -92,7 +88,6 @@ export function siteOf(manifest: unknown): BuiltSite {
   return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, parquet, archive, listRoot, tip, lists };
 }
 
-/** True for an object whose values are objects. `etchings` must have a valid total. */
 function areLists(value: unknown): value is Lists {
   if (typeof value !== 'object' || value === null) return false;
   const { etchings = { total: 0 } } = value as { readonly etchings?: { readonly total?: unknown } };
@@ -115,8 +110,5 @@ export function arePageSizes(sizes: unknown): sizes is readonly number[] {
   );
 }
 
-/** Returns the default limit: the smallest page size of the build. */
 export const defaultLimit = (site: Site): number => site.pageSizes[0] ?? 20;
-
-/** Returns the maximum limit: the largest page size of the build. */
 export const maximumLimit = (site: Site): number => site.pageSizes.at(-1) ?? defaultLimit(site);

@@ -17,7 +17,6 @@ interface Known {
 
 export class MirrorReader<File extends OpenFile> {
   readonly #cache = new PartCache();
-  /** Concurrent requests share one read of the manifest. */
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
 
   /**
@@ -73,11 +72,11 @@ export class MirrorReader<File extends OpenFile> {
    * read or belongs to another program.
    */
   async manifest(anew = false): Promise<string> {
-    return (await (anew ? this.#anew() : this.#current())).text;
+    return (await this.#known(anew)).text;
   }
 
   async #once<Result>(files: Files<File>, work: (site: BuiltSite, files: Files<File>) => Promise<Result>): Promise<Result> {
-    const known = await this.#current();
+    const known = await this.#known();
     let [found, missing] = [0, 0];
     const counted: Files<File> = {
       open: async (path) => {
@@ -91,17 +90,13 @@ export class MirrorReader<File extends OpenFile> {
       nearBytes: files.nearBytes,
     };
     const answer = await work(known.site, counted);
-    if (this.confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text)
+    if (this.confirmsAbsence && missing > 0 && found === 0 && (await this.#known(true)).text !== known.text)
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     return answer;
   }
 
-  #current(): Promise<Known> {
-    if (this.#manifest !== undefined && this.#manifest.until > this.now()) return this.#manifest.known;
-    return this.#anew();
-  }
-
-  #anew(): Promise<Known> {
+  #known(anew = false): Promise<Known> {
+    if (!anew && this.#manifest !== undefined && this.#manifest.until > this.now()) return this.#manifest.known;
     const known = this.#read();
     this.#manifest = { known, until: this.now() + this.freshMs };
     known.catch(() => {

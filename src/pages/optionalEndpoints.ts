@@ -42,26 +42,21 @@ export interface FurtherRequest {
   readonly kind: 'further';
   readonly part: FurtherPart;
   /** An id (`840000:3`), a number without leading zeros, or a name in upper case without spacers. */
-  readonly rune?: string;
+  readonly rune?: string | undefined;
   /** Must equal the address in the data, byte by byte. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** `txid:vout` in lower case, without `0x` and leading zeros. */
-  readonly output?: string;
+  readonly output?: string | undefined;
   /** Undefined for a single object, which ignores `limit` and `offset`. */
   readonly window: Window | undefined;
 }
 
-/** The first records of a transaction, as JSON in the order of the API. `total` is the number of all of its records. */
-export interface TransactionRecords {
-  readonly total: number;
-  readonly records: readonly string[];
-}
-
 /**
- * Reads the records of a transaction: all records, or only the first ones if reading all would take more pages than
- * `READER_LIMITS.transactionPages`. `total` is 0 if the transaction has no records. Rejects like `AnswerFromLists`.
+ * Reads the records of a transaction, as JSON in the order of the API: all records, or only the first ones if reading all would take more
+ * pages than `READER_LIMITS.transactionPages`. `total` is the number of all records, and 0 if there are none. Rejects like
+ * `AnswerFromLists`.
  */
-export type ReadTransaction = (txId: string) => Promise<TransactionRecords>;
+export type ReadTransaction = (txId: string) => Promise<{ readonly total: number; readonly records: readonly string[] }>;
 
 /**
  * Returns the body of an answer. Undefined if the requested object does not exist. Rejects with an ArchiveError or a MissingFileError for
@@ -74,9 +69,7 @@ export type AnswerFromLists = (
   readTransaction: ReadTransaction,
 ) => Promise<string | undefined>;
 
-/**
- * Parses the path segments below `/runes/v1`, which are still percent-encoded. Returns undefined if the path belongs to no optional part.
- */
+/** Parses the path segments below `/runes/v1`, still percent-encoded. Undefined if the path belongs to no optional part. */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
   const [collection, id, action, last] = raw.map(decode);
   const { length } = raw;
@@ -125,14 +118,7 @@ export function parseFurther(path: FurtherPath, query: string, site: BuiltSite):
   if (path.output !== undefined && output === undefined) return refusal(OUTPUT_RULE);
   const window = isList ? windowIn(parseQuery(query), site) : undefined;
   if (typeof window === 'string') return refusal(window);
-  return {
-    kind: 'further',
-    part,
-    ...(rune === undefined ? {} : { rune }),
-    ...(address.value === undefined ? {} : { address: address.value }),
-    ...(output === undefined ? {} : { output }),
-    window,
-  };
+  return { kind: 'further', part, rune, address: address.value, output, window };
 }
 
 /** Returns the message for a part of the API that the mirror lacks, or has in a format that this program cannot read. */

@@ -34,8 +34,5 @@ export const withoutZeros = (digits: string): string => digits.replace(/^0+(?=[0
 
 export const isHeight = (block: string): boolean => block.length < 64;
 
-/**
- * 2^53, because heights in input are at most 2^53 - 1. It replaces longer heights in paths, because most file systems refuse paths with
- * thousands of digits.
- */
+/** 2^53, above all heights in input. It replaces longer heights in paths: most file systems refuse paths with thousands of digits. */
 const BEYOND_ANY_HEIGHT = '9007199254740992';

@@ -1,7 +1,4 @@
-/**
- * Decodes paths and queries of requests, and parses the window of a list. Refusal messages are identical to those of Hiro's server
- * (docs/api.md).
- */
+/** Decodes queries of requests, and parses windows of lists. Refusal messages are those of Hiro's server (docs/api.md). */
 import { defaultLimit, maximumLimit, type Site } from './mirrorOptions.ts';
 
 /** A window of a list: `limit` and `offset` after defaults, both in entries of the list. */
@@ -13,20 +10,15 @@ export interface Window {
 /** Returns the window that a query asks for, or an error message if `offset` or `limit` is invalid. */
 export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: Site): Window | string {
   // Hiro's server reports the offset before the limit.
-  const offset = parseInteger('offset', values.get('offset'), 0, 0, Number.MAX_SAFE_INTEGER);
+  const offset = parseInteger(values, 'offset', 0, 0, Number.MAX_SAFE_INTEGER);
   if (typeof offset === 'string') return offset;
-  const limit = parseInteger('limit', values.get('limit'), defaultLimit(site), 1, maximumLimit(site));
+  const limit = parseInteger(values, 'limit', defaultLimit(site), 1, maximumLimit(site));
   return typeof limit === 'string' ? limit : { limit, offset };
 }
 
 /** Returns the number, or an error message if the parameter is invalid. A repeated parameter is invalid, as on Hiro's server. */
-function parseInteger(
-  name: string,
-  values: readonly string[] | undefined,
-  absent: number,
-  minimum: number,
-  maximum: number,
-): number | string {
+function parseInteger(query: ReadonlyMap<string, readonly string[]>, name: string, absent: number, minimum: number, maximum: number) {
+  const values = query.get(name);
   if (values === undefined) return absent;
   const [text] = values;
   if (values.length !== 1 || text === undefined || !/^-?[0-9]+$/.test(text)) return `querystring/${name} must be integer`;

@@ -1,7 +1,4 @@
-/**
- * Parses request targets as docs/api.md describes them. Refusal messages are identical to those of Hiro's server, because existing clients
- * read them.
- */
+/** Parses request targets (docs/api.md). Refusal messages are those of Hiro's server, because existing clients read them. */
 import { type ActivityList, OPERATIONS } from './blockAndTransactionLists.ts';
 import type { BuiltSite } from './mirrorOptions.ts';
 import { type FurtherPath, type FurtherRequest, parseFurther, parseFurtherPath } from './optionalEndpoints.ts';
@@ -36,14 +33,14 @@ type Path =
 export function parseTarget(target: string, site: BuiltSite): Route {
   const path = parsePath(target);
   if (path.kind !== 'list' && path.kind !== 'further') return path;
-  const queryAt = target.indexOf('?');
-  const query = queryAt < 0 ? '' : target.slice(queryAt + 1);
+  const query = target.slice(pathOf(target).length + 1);
   return path.kind === 'list' ? withWindow(path.list, query, site) : parseFurther(path, query, site);
 }
 
+const pathOf = (target: string): string => target.split('?', 1)[0] ?? '';
+
 export function parsePath(target: string): Path {
-  const queryAt = target.indexOf('?');
-  const path = queryAt < 0 ? target : target.slice(0, queryAt);
+  const path = pathOf(target);
   // Split before decoding, so that an encoded slash never makes a new segment.
   const segments = path.split('/').slice(1).map(decode);
   if (segments[0] !== 'runes') return { kind: 'outside' };

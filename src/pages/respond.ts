@@ -10,19 +10,12 @@ import type { ActivityList } from './blockAndTransactionLists.ts';
 import { blockHashOf, blockHeightOf, PageFormatError, type ReadPage, readPage, type WindowAnswer, windowAnswer } from './envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { ARCHIVE_FOLDER, archivePath, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
-import { type BuiltSite, isSettled, maximumLimit } from './mirrorOptions.ts';
-import {
-  type AnswerFromLists,
-  absentPart,
-  type FurtherRequest,
-  type ReadTransaction,
-  type TransactionRecords,
-} from './optionalEndpoints.ts';
+import { type BuiltSite, defaultLimit, isSettled, maximumLimit, type Site } from './mirrorOptions.ts';
+import { type AnswerFromLists, absentPart, type FurtherRequest, type ReadTransaction } from './optionalEndpoints.ts';
 import { spellHex } from './parseIds.ts';
 import type { Window } from './parseQuery.ts';
 import { parseTarget } from './parseRequest.ts';
 import { windowOf } from './windowFromArchive.ts';
-import { fallbackPage, firstRead, isPage, secondRead } from './windowToPages.ts';
 
 /** A file of the build, to be sent unchanged. */
 export interface PageAnswer<File extends OpenFile> {
@@ -127,7 +120,7 @@ export function fromLists<File extends OpenFile, Result>(
   );
 }
 
-async function transactionInArchive(txId: string, site: BuiltSite, archive: Archive): Promise<TransactionRecords> {
+async function transactionInArchive(txId: string, site: BuiltSite, archive: Archive) {
   const window = { offset: 0, limit: READER_LIMITS.transactionPages * maximumLimit(site) };
   return readWhole((await windowOf({ kind: 'transaction', txId }, window, site, archive)).body, ARCHIVE_FOLDER);
 }
@@ -136,12 +129,7 @@ async function transactionInArchive(txId: string, site: BuiltSite, archive: Arch
  * Reads a transaction's records from pages. `archive` has the mirror's lists. Rejects with a MissingFileError if the block hash in a page
  * differs from the hash of this block in `archive`: then page and archive are of different builds.
  */
-async function transactionInFiles<File extends OpenFile>(
-  txId: string,
-  site: BuiltSite,
-  files: Files<File>,
-  archive: Archive,
-): Promise<TransactionRecords> {
+async function transactionInFiles<File extends OpenFile>(txId: string, site: BuiltSite, files: Files<File>, archive: Archive) {
   const list: ActivityList = { kind: 'transaction', txId };
   const stem = stemOf(list, site);
   const read = async (window: Window): Promise<ReadPage> => {
@@ -171,10 +159,7 @@ interface PageFacts extends Window {
 /** Facts of pages that a host keeps open. Cached, because splitting a page into records takes time. */
 const knownFacts = new WeakMap<OpenFile, PageFacts>();
 
-/**
- * Reads window and height of a page. Rejects with a MissingFileError when the page is incomplete, because a build is writing it or was
- * killed.
- */
+/** Rejects with a MissingFileError when the page is incomplete, because a build is writing it or was killed. */
 export async function readFacts(page: OpenFile, path: string): Promise<PageFacts> {
   const known = knownFacts.get(page);
   if (known !== undefined) return known;
@@ -184,6 +169,7 @@ export async function readFacts(page: OpenFile, path: string): Promise<PageFacts
   return facts;
 }
 
+/** Reads at most two existing pages. The total of a list is known only after the first of them was read. */
 async function answerList<File extends OpenFile>(
   list: ActivityList,
   window: Window,
@@ -253,3 +239,25 @@ function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
   return windowAnswer(window, read.total, read.records.slice(from, from + window.limit).join(','), site);
 }
+
+/** True if builds have a page for exactly this window. Its file is the answer. */
+export const isPage = ({ limit, offset }: Window, { pageSizes }: Site): boolean => pageSizes.includes(limit) && offset % limit === 0;
+
+/**
+ * Returns the smallest page that covers the window, because a smaller page takes less time to read: 20 records instead of 1,000 for a
+ * window of 5. If no page covers the window, returns the page of the largest size in which the window begins.
+ */
+export function firstRead(window: Window, site: Site): Window {
+  const pages = site.pageSizes.map((limit) => ({ limit, offset: Math.floor(window.offset / limit) * limit }));
+  return pages.find(({ limit, offset }) => window.offset + window.limit <= offset + limit) ?? pages.at(-1) ?? fallbackPage(site);
+}
+
+/** Returns the page after `first`, if the window and the list extend into this page. */
+export function secondRead(window: Window, first: Window, total: number): Window | undefined {
+  const next = first.offset + first.limit;
+  const end = Math.min(window.offset + window.limit, total);
+  return end > next ? { limit: first.limit, offset: next } : undefined;
+}
+
+/** Returns the first page, which every existing list has. Its total says whether a missing page is past the list's end. */
+const fallbackPage = (site: Site): Window => ({ limit: defaultLimit(site), offset: 0 });
