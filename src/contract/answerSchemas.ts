@@ -82,9 +82,7 @@ function etchingSchemas(dialect: Dialect) {
     amount: amount.nullable().describe('Amount of a mint.'),
     cap: decimal
       .nullable()
-      .describe(
-        dialect === 'contract' ? 'Largest number of mints, a whole number.' : 'Largest number of mints, divided by 10^divisibility.',
-      ),
+      .describe(`Largest number of mints, ${dialect === 'contract' ? 'a whole number' : 'divided by 10^divisibility'}.`),
     height_start: height.describe('First block in which the rune can be minted.'),
     height_end: height.describe('First block in which the rune can no longer be minted.'),
     offset_start: height.describe('Blocks from the etching to the first block in which the rune can be minted.'),
@@ -114,17 +112,11 @@ function etchingSchemas(dialect: Dialect) {
     supply,
     location,
   });
-  const list = objectOf(
-    'A window of the list of etchings.',
-    windowOf(etching, 'Number of etchings.', 'The etchings of the window, newest first.'),
-  );
-  return { Etching: etching, EtchingList: list };
+  const list = windowOf(etching, 'Number of etchings.', 'The etchings of the window, newest first.');
+  return { Etching: etching, EtchingList: objectOf('A window of the list of etchings.', list) };
 }
 
-/**
- * Body of the 404 for a single rune or holder in dialect `hiro`. In dialect `contract`, the body of this 404 has the schema of all error
- * bodies.
- */
+/** Body of the 404 for a single rune or holder in dialect `hiro`. In dialect `contract`, it has the schema of all error bodies. */
 export const unknownRune = objectOf('There is no such rune or holder.', { error: z.literal('Not found') });
 
 const balanceAddress = z.string().describe('The address. Bech32 that is all upper case is returned in lower case.');

@@ -1,4 +1,3 @@
-/** Computes the digest of a block. output/digests.ts writes the files of digests. */
 import { createHash } from 'node:crypto';
 
 /**

@@ -1,9 +1,7 @@
 /**
  * Fields of an activity record and their rules. The checks in SQL (input/cellSql.ts) and the messages about wrong records
- * (input/checkRecords.ts) are made from these rules.
- *
- * The regular expressions match complete values. They use only syntax that has the same meaning in JavaScript and in RE2, the engine of
- * DuckDB.
+ * (input/checkRecords.ts) are made from these rules. The regular expressions match complete values. They use only syntax that has the same
+ * meaning in JavaScript and in RE2, the engine of DuckDB.
  */
 import { OPERATIONS } from '../pages/blockAndTransactionLists.ts';
 
@@ -32,10 +30,7 @@ export const RULES = {
     pattern: '(?:0[xX])?[0-9a-fA-F]+(?::(?:0|[1-9][0-9]{0,15}))?',
     rule: 'must be hex, with or without 0x, or an outpoint txid:vout',
   },
-  spent: {
-    pattern: `${SPENT}(?:,${SPENT})*`,
-    rule: 'must be outputs txid:vout or txid:vout:address with commas between them',
-  },
+  spent: { pattern: `${SPENT}(?:,${SPENT})*`, rule: 'must be outputs txid:vout or txid:vout:address with commas between them' },
   operation: { pattern: `(?:${OPERATIONS.join('|')})`, rule: `must be one of ${OPERATIONS.join(', ')}` },
   amount: {
     pattern: `[0-9]+(?:[.][0-9]{1,${MAX_DIVISIBILITY}})?`,

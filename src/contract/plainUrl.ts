@@ -14,8 +14,5 @@ export function plainUrl(text: string): URL | undefined {
 
 export const SITE_URL_RULE = 'must be an http or https URL without user, query and fragment, such as https://example.org/mirror/';
 
-/**
- * Normalises the public URL of a mirror, to which all of its paths are relative: the result ends with a slash. Undefined for an invalid
- * URL.
- */
+/** Normalises the public URL of a mirror, to which its paths are relative, so it ends with a slash. Undefined for an invalid URL. */
 export const parseSiteUrl = (text: string): string | undefined => plainUrl(text)?.href.replace(/\/?$/, '/');

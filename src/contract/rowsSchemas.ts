@@ -46,7 +46,6 @@ export type Kind = (typeof KINDS)[number];
 export const rowsName = (kind: Kind, { first, last, sha256 }: Pick<RowFile, 'first' | 'last' | 'sha256'>): string =>
   rowFilePath(first, last, sha256, kind === 'runes').slice('rows/'.length);
 
-/** Returns the names of all files of an index. */
 export const namesOf = (index: Readonly<Record<Kind, readonly RowFile[]>>): string[] =>
   KINDS.flatMap((kind) => index[kind].map((file) => rowsName(kind, file)));
 

@@ -94,10 +94,8 @@ export const searchFile = objectOf('Runes by the first letters of their names.',
   more: z.string().describe('Next letters that have their own file. Of the runes with these letters, only the oldest are in this file.'),
 });
 
-/** Page sizes, ascending. The first is the default limit, and the last is the maximum limit. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
 
-/** Name and size of the root of an archive. */
 const rootName = z.strictObject({
   root: z.string().refine(isFileName, { error: 'must be 64 hex digits' }).describe('Name of the root, which names all other files.'),
   bytes: z.int().min(1).describe('Size of the content of the root, in bytes.'),
@@ -125,17 +123,12 @@ export const manifest = z
     ),
     rows: optional(
       z
-        .strictObject({
-          index: z.string().describe('Path of the list of these files.'),
-          sha256: hex64.describe('SHA-256 of this list.'),
-        })
+        .strictObject({ index: z.string().describe('Path of the list of these files.'), sha256: hex64.describe('SHA-256 of this list.') })
         .refine(({ index, sha256 }) => index === rowsIndexPath(sha256), { error: 'has an index with another name' }),
       'Ledger rows as Parquet files. Left out if there are none. `files` and `bytes` do not count these files.',
     ),
     changes: optional(
-      z.strictObject({
-        sha256: hex64.describe('SHA-256 of the list of these files, `runes/v1/changes/index.json`.'),
-      }),
+      z.strictObject({ sha256: hex64.describe('SHA-256 of the list of these files, `runes/v1/changes/index.json`.') }),
       'Files of what each of the newest blocks touched. Left out in older mirrors.',
     ),
     archive: optional(rootName, 'The archive with all lists. Only in layout `archive`.'),

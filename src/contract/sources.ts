@@ -2,10 +2,7 @@
 import { z } from 'zod';
 import { isNetwork, NETWORKS } from '../runes/networks.ts';
 
-/**
- * Rules by which rows were made. `ord`: this program, from the blocks of a Bitcoin Core node. `bitcoin-indexer`: a database of
- * bitcoin-indexer. `server`: a mirror or server of this API that does not name its rules.
- */
+/** Rules by which rows were made, by this program (`ord`) or by others. The schema below describes them. */
 const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
 type Rules = (typeof RULES)[number];
 
