@@ -10,12 +10,13 @@ import type { ActivityList } from './blockAndTransactionLists.ts';
 import { blockHashOf, blockHeightOf, PageFormatError, type ReadPage, readPage, type WindowAnswer, windowAnswer } from './envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from './fileAccess.ts';
 import { ARCHIVE_FOLDER, archivePath, pagePath, STATUS_PATH, stemOf } from './filePaths.ts';
-import { type BuiltSite, defaultLimit, isSettled, maximumLimit, type Site } from './mirrorOptions.ts';
+import { type BuiltSite, isSettled, maximumLimit } from './mirrorOptions.ts';
 import { type AnswerFromLists, absentPart, type FurtherRequest, type ReadTransaction } from './optionalEndpoints.ts';
 import { spellHex } from './parseIds.ts';
 import type { Window } from './parseQuery.ts';
 import { parseTarget } from './parseRequest.ts';
 import { windowOf } from './windowFromArchive.ts';
+import { fallbackPage, firstRead, isPage, secondRead } from './windowToPages.ts';
 
 /** A file of the build, to be sent unchanged. */
 export interface PageAnswer<File extends OpenFile> {
@@ -169,7 +170,6 @@ export async function readFacts(page: OpenFile, path: string): Promise<PageFacts
   return facts;
 }
 
-/** Reads at most two existing pages. The total of a list is known only after the first of them was read. */
 async function answerList<File extends OpenFile>(
   list: ActivityList,
   window: Window,
@@ -239,25 +239,3 @@ function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
   return windowAnswer(window, read.total, read.records.slice(from, from + window.limit).join(','), site);
 }
-
-/** True if builds have a page for exactly this window. Its file is the answer. */
-export const isPage = ({ limit, offset }: Window, { pageSizes }: Site): boolean => pageSizes.includes(limit) && offset % limit === 0;
-
-/**
- * Returns the smallest page that covers the window, because a smaller page takes less time to read: 20 records instead of 1,000 for a
- * window of 5. If no page covers the window, returns the page of the largest size in which the window begins.
- */
-export function firstRead(window: Window, site: Site): Window {
-  const pages = site.pageSizes.map((limit) => ({ limit, offset: Math.floor(window.offset / limit) * limit }));
-  return pages.find(({ limit, offset }) => window.offset + window.limit <= offset + limit) ?? pages.at(-1) ?? fallbackPage(site);
-}
-
-/** Returns the page after `first`, if the window and the list extend into this page. */
-export function secondRead(window: Window, first: Window, total: number): Window | undefined {
-  const next = first.offset + first.limit;
-  const end = Math.min(window.offset + window.limit, total);
-  return end > next ? { limit: first.limit, offset: next } : undefined;
-}
-
-/** Returns the first page, which every existing list has. Its total says whether a missing page is past the list's end. */
-const fallbackPage = (site: Site): Window => ({ limit: defaultLimit(site), offset: 0 });

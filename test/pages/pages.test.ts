@@ -10,7 +10,8 @@ import { archivePath, MANIFEST_PATH, pagePath, pagesOf, stemOf } from '../../src
 import { type BuiltSite, DIALECTS, siteOf } from '../../src/pages/mirrorOptions.ts';
 import { MirrorReader } from '../../src/pages/mirrorReader.ts';
 import { parsePath, parseTarget } from '../../src/pages/parseRequest.ts';
-import { firstRead, isPage, respond, secondRead } from '../../src/pages/respond.ts';
+import { respond } from '../../src/pages/respond.ts';
+import { firstRead, isPage, secondRead } from '../../src/pages/windowToPages.ts';
 import { matchesEtag } from '../../src/serve/http/headers.ts';
 import { NO_ARCHIVE } from '../support/archives.ts';
 
