@@ -26,7 +26,7 @@ export interface ArchiveSources {
 const PAGES_OF_BLOCKS = columns('block_height BIGINT, page BIGINT, page_bytes BIGINT');
 
 /** Pages of blocks. `page_position` is the size of all pages of the archive before a page. */
-const PAGES = { ...PAGES_OF_BLOCKS, page_position: 'BIGINT' } as const;
+const PAGES = columns('block_height BIGINT, page BIGINT, page_position BIGINT, page_bytes BIGINT');
 export type PlacedPages = Table<typeof PAGES>;
 
 export interface LevelPlan extends LevelRange {
