@@ -58,7 +58,8 @@ export async function* rowParts(
 ): AsyncGenerator<string> {
   const { rows, most, bound = Number.POSITIVE_INFINITY, rowBytes = ROW_BYTES } = form;
   const all = unionOf(rows);
-  const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / rowBytes));
+  // Half of the memory: a part may have half more rows than it should (MOST_EXCESS), and temporary tables need some, too.
+  const atOnce = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / 2 / rowBytes));
   if (bound <= atOnce && bound <= limits.keptRecords) return yield all;
   const sql = most ?? `(SELECT count(*) FROM (${all}))`;
   const count = typeof sql === 'number' ? sql : await store.number(`SELECT (${sql})::BIGINT AS number`);
