@@ -14,10 +14,10 @@ import { endOf, ROOT, runProcess, untilSaid } from '../../support/cli.ts';
 import { mountDisk } from '../../support/disk.ts';
 import { ndjson, record } from '../../support/records.ts';
 
-/** Starts another process that keeps a database file open until `release`, as a build does. */
+/** Starts another process that keeps a database file open until `release`, as a build does. The garbage collector must not close it. */
 async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
   const code = `const { DuckDBInstance } = require('@duckdb/node-api');
-    DuckDBInstance.create(process.argv[1]).then(() => console.log('held')); setInterval(() => undefined, 1000);`;
+    DuckDBInstance.create(process.argv[1]).then((held) => { console.log('held'); setInterval(() => held, 1000); });`;
   const child = spawn(process.execPath, ['-e', code, path], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
   await untilSaid(child, /held/);
   return {
