@@ -134,6 +134,12 @@ export async function removeOutdated(removal: Removal, others: readonly string[]
     await yieldNow();
     remover.removeUnexpected(path);
   }
+  // Builds a path only when it is removed, because a folder of layout `files` may have millions.
+  for (const folder of site.layout === 'archive' && changed === undefined ? [TRANSACTIONS_FOLDER, BLOCKS_FOLDER] : [])
+    for (const name of namesIn(root, folder)) {
+      await yieldNow();
+      remover.removeUnexpected(`${folder}/${name}`);
+    }
   // Also removes the folder itself: hosts without code recognise layout `archive` by the absence of this folder.
   if (site.layout === 'archive' && changed === undefined) rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   return remover.count;
@@ -188,12 +194,12 @@ async function sweepBlocks(
   }
 }
 
-/** Lists digests, statistics, rows and, in layout `archive`, pages without a block. Omits rows with other names, which no build wrote. */
-async function strangers({ root, site, state, store }: Removal): Promise<string[]> {
+/** Lists digests, statistics and rows without a block. Omits rows with other names, which no build wrote. */
+async function strangers({ root, state, store }: Removal): Promise<string[]> {
   const heights = await store.rows(`SELECT block_height FROM ${state.blocks}`, { block_height: int });
   const files = heights.flatMap((row) => [digestsPath(row.block_height), statsFilePath(row.block_height)]);
   const expected = new Set([...files, ...pathsOf(await publishedIndex(state, store))]);
-  return [DIGESTS_FOLDER, STATS_FOLDER, ROWS_FOLDER, ...(site.layout === 'archive' ? [TRANSACTIONS_FOLDER, BLOCKS_FOLDER] : [])]
+  return [DIGESTS_FOLDER, STATS_FOLDER, ROWS_FOLDER]
     .flatMap((folder) => pathsIn(root, folder))
     .filter((path) => !expected.has(path) && (isRowsFile(path) || !path.startsWith(`${ROWS_FOLDER}/`)));
 }

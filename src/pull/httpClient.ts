@@ -2,7 +2,9 @@
  * HTTP client with a rate limit, retries, and limits on the size and the time of each answer. Follows no redirects, so that a server can
  * send a pull to no other host. Uses undici's request(), because fetch() takes four times the CPU time for a block.
  */
+
 import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { Agent, errors } from 'undici';
@@ -110,7 +112,10 @@ export class Client {
 
   /** Returns a client that reports its retries, and that no signal ends. */
   static reporting(log: Log, rate: number = DEFAULTS.rate): Client {
-    return new Client({ ...DEFAULTS, rate, signal: new AbortController().signal, onRetry: (why) => log.notice(`${why}; trying again`) });
+    const { signal } = new AbortController();
+    // Each request adds a listener, and an answer may take more requests than the ten of which Node warns.
+    setMaxListeners(0, signal);
+    return new Client({ ...DEFAULTS, rate, signal, onRetry: (why) => log.notice(`${why}; trying again`) });
   }
 
   /**

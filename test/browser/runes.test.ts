@@ -671,6 +671,8 @@ it.each([
   '?block=2000008',
   '?tx=0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8',
   '?rune=2000001:15',
+  // Its supply is the largest amount: 39 digits.
+  '?rune=SYNTHETICALPHA',
   '?rune=2000001:15&list=holders',
   `?address=${OWNER}&list=outputs`,
   `?address=${OWNER}&list=activity`,

@@ -80,6 +80,10 @@ export class NodePull {
     }
     checkNetwork(found?.network, chain.network, node.name, folder);
     const rowsFrom = firstWanted(options, found?.rows_from, firstHeight, chain.blocks);
+    if (rowsFrom > firstHeight)
+      tools.log.notice(
+        `${folder} has rows from block ${rowsFrom} on: its builds have no balances, holders, outputs and counts of mints, which need all rows from block ${firstHeight} on`,
+      );
     const ledger = new DiskLedger({ folder: state, network: chain.network, firstHeight, rowsFrom, limits });
     try {
       const ends = Math.max(limits.changesBlocks, confirmations);

@@ -37,6 +37,9 @@ export const blockLink = (height: number): HTMLAnchorElement => linkTo(viewAt('b
 export const breakable = (text: string, places = /(?<=•)/): Child[] =>
   text.split(places).flatMap((part, i) => (i === 0 ? [part] : [el('wbr'), part]));
 
+/** Groups the digits of an amount, so that a line may end between groups: the largest have 52 characters. */
+export const breakableDigits = (amount: string): Child[] => breakable(groupDigits(amount), /(?<=,)/);
+
 export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement =>
   linkTo(viewOfRune(rune), breakable(rune.spaced_name), { class: 'rune' });
 
@@ -84,7 +87,13 @@ export function idWithCopy(id: string, what: string, kind?: View['kind'], shown 
 /** Shows names and values. Omits undefined values. */
 export function facts(entries: readonly (readonly [name: string, value: Node | string | undefined])[]): HTMLElement {
   const known = entries.filter(([, value]) => value !== undefined);
-  return el('dl', { class: 'facts' }, ...known.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+  return el(
+    'dl',
+    { class: 'facts' },
+    ...known.map(([name, value]) =>
+      el('div', {}, el('dt', {}, name), el('dd', {}, ...(typeof value === 'string' ? breakable(value, /(?<=,)/) : [value]))),
+    ),
+  );
 }
 
 /** Shows a relative time, then the exact time in UTC and in the reader's time zone. Takes seconds since 1970. */

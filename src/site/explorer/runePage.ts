@@ -11,6 +11,7 @@ import {
   addressLink,
   blockLink,
   breakable,
+  breakableDigits,
   copyButton,
   facts,
   shareBar,
@@ -129,12 +130,18 @@ function supplySection({ supply, divisibility }: Etching, mint: Mint | undefined
   const part = (amount: string | undefined) => {
     if (amount === undefined) return undefined;
     const share = shareOf(amount, created);
-    return el('span', {}, groupDigits(amount), ' ', share === undefined ? undefined : el('span', { class: 'quiet' }, percent(share)));
+    return el(
+      'span',
+      {},
+      ...breakableDigits(amount),
+      ' ',
+      share === undefined ? undefined : el('span', { class: 'quiet' }, percent(share)),
+    );
   };
   return section(
     'Supply',
     facts([
-      ['Current', current && el('strong', {}, groupDigits(current))],
+      ['Current', current && el('strong', {}, ...breakableDigits(current))],
       ['Premined', part(premine)],
       ['Minted', part(minted)],
       ['Burned', part(burned)],
