@@ -66,7 +66,9 @@ const withoutReasons = (classes: readonly ClassifiedOutput[]) =>
 
 it(`${CHAINS} random chains: every output is what the model says`, async () => {
   const seen = { answers: { held: 0, spent: 0, 'spent in its block': 0, never: 0 }, classes: { runes: 0, none: 0, spent: 0, unknown: 0 } };
-  for (let number = 0; number < CHAINS; number += 1) {
+  const counts = () => [...Object.values(seen.answers), ...Object.values(seen.classes)];
+  // A chain may by chance have few outputs of a kind. Then another chain follows.
+  for (let number = 0; number < CHAINS || (number < CHAINS + 3 && Math.min(...counts()) <= 10); number += 1) {
     const draw = integersFor(`output states ${number}`);
     const work = temporaryFolder();
     const old = grown([], 40, draw);
@@ -94,7 +96,7 @@ it(`${CHAINS} random chains: every output is what the model says`, async () => {
       }
     }
   }
-  for (const count of [...Object.values(seen.answers), ...Object.values(seen.classes)]) expect(count).toBeGreaterThan(10);
+  expect(Math.min(...counts()), JSON.stringify(seen)).toBeGreaterThan(10);
 });
 
 /**
