@@ -59,6 +59,14 @@ if [ -z "$replace" ] && [ -s "$state/manifest" ] && [ "$(shape <"$state/manifest
   die 2 "$remote has another mirror: its network, layout, dialect, page sizes or pages by operation differ, or one of both is the sample. Upload to another folder or bucket, then point the host there. --replace replaces it."
 fi
 
+lists() { sed -n '/^  "lists"/,/^  }/s/^    "\([a-z_]*\)".*/\1/p' "$1" | sort; }
+lists "$state/manifest" >"$state/old"
+lists "$dist/$manifest" >"$state/lists"
+lost=$(comm -23 "$state/old" "$state/lists" | tr '\n' ' ')
+if [ -z "$replace" ] && [ -n "$lost" ]; then
+  die 2 "$remote has lists that $dist lacks: ${lost}Build them from all blocks, or upload to another folder or bucket. --replace removes them."
+fi
+
 # First files that are named by their content, which never change, then pages, then the files that refer to them, then
 # the manifest.
 if [ -d "$dist/archive" ]; then

@@ -422,6 +422,9 @@ describe('an upload that fails', () => {
       await testBuild(strange, { inputs: [join(work, 'after')], layout: 'archive', ...other });
       expect(await failure([REMOTE, strange, `${dist}.cache`], {}, 2)).toContain(`${REMOTE} has another mirror`);
     }
+    const poorer = newDist();
+    await testBuild(poorer, { inputs: [join(work, 'after')], layout: 'archive', lists: false });
+    expect(await failure([REMOTE, poorer], {}, 2)).toMatch(new RegExp(`${REMOTE} has lists that .* lacks: (?:[a-z]+_?[a-z]* )+Build them`));
     const sample = newDist();
     await testBuild(sample, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true });
     expect(await failure([REMOTE, sample], {}, 2)).toContain('or one of both is the sample');
