@@ -40,7 +40,7 @@ export interface NodePullOptions extends PullOptions {
 }
 
 export class NodePull {
-  /** State of the node at the last call of `#announce`. */
+  /** State of the node at the last call of `#announce`. `isBehind`: it has no new block, and lacks blocks that were pulled before. */
   #announced: { readonly isBehind: boolean; readonly isSyncing: boolean } | undefined;
   readonly #blocks: CheckedBlocks;
   /** Height of the node's last block when the node was last asked. */
