@@ -127,7 +127,7 @@ async function writeDataFiles(build: OpenBuild, loaded: Loaded, blocks: BlockCha
   const { options, state, store, scratch } = build;
   const { out, site, siteUrl } = options;
   const digests = await writeDigests(blocks.heights, state, sink, store);
-  const stats = await writeStats(site.dialect, state, blocks.replaced, sink, store);
+  const stats = await writeStats(site.dialect, state, blocks.replaced, sink, options.limits, store);
   for (const [path, content] of await statsDocuments(site.dialect, siteUrl, state, store)) sink.file(path, content);
   const rows = await publishRows({ out, scratch, sink, limits: options.limits }, loaded, state, store);
   return { ...rows, outdated: [digests, stats, rows.outdated].flat() };

@@ -62,7 +62,7 @@ export async function rebuild(
   const ofRows = site.parquet ? await verifyRows(check, state.runes) : [];
   findings.throwIfAny();
 
-  await writeStats(site.dialect, state, changes.replaced, own, store);
+  await writeStats(site.dialect, state, changes.replaced, own, limits, store);
   const statistics = new Map(await statsDocuments(site.dialect, manifest.site_url, state, store));
   const pages = filesOfStatistics(manifest, (path) => statistics.get(path) ?? Buffer.alloc(0));
   for (const [path, content] of [...statistics, ...pages]) own.file(path, content);

@@ -9,9 +9,6 @@ import type { Site } from '../../pages/mirrorOptions.ts';
 import { JSON_TEXT, operationCode, recordJson } from './renderRecordSql.ts';
 import { type Batch, BlockCutter, type ExpectedBlock, type SpareBuffers } from './servedOrder.ts';
 
-/** Memory that DuckDB needs to join, sort and render a record, in bytes, and as much for what else the store holds. */
-const RECORD_MEMORY = 2400;
-
 /**
  * Yields rendered records in batches. `blocks` ascend. `records` is a table or SQL that has the canonical records of exactly these blocks,
  * in any order. Each query sorts and renders a range of blocks. `spare` has buffers that batches reuse.
@@ -32,8 +29,7 @@ export async function* renderBatches(
   const txIdAt = site.layout === 'archive' ? undefined : columns.push(blob('tx_id')) - 1;
   const cutter = new BlockCutter(blocks, batchRecords, spare);
   let batches = 0;
-  const atOnce = Math.min(servedAtOnce, Math.ceil(store.memory / RECORD_MEMORY));
-  const portions = portionsOf(blocks, atOnce);
+  const portions = portionsOf(blocks, servedAtOnce);
   if (portions.length > 1) countCrossing('servedAtOnce');
   for (const portion of portions) {
     const range = { first: portion[0]?.height ?? 0, last: portion.at(-1)?.height ?? -1 };

@@ -2,12 +2,14 @@
  * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds render the JSON in SQL, because a full history has
  * millions of lines, and making a line from a JavaScript object takes about 10 µs.
  */
+import { isWithin, portionsOf } from '../../duckdb/blockRanges.ts';
 import { joinedBlobs, readDoubles } from '../../duckdb/columns.ts';
 import { int, literal, type Store } from '../../duckdb/store.ts';
 import type { Table, TableWith } from '../../duckdb/table.ts';
 import type { FileSink } from '../../engine/render/pageFiles.ts';
 import { JSON_TEXT, jsonOf } from '../../engine/render/renderRecordSql.ts';
 import type { BLOCK_RUNES, RUNE_COUNTS } from '../../engine/state/countBlocks.ts';
+import { countCrossing, type WorkLimits } from '../../limits.ts';
 import { OPERATIONS } from '../../pages/blockAndTransactionLists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../../pages/filePaths.ts';
 import type { Dialect } from '../../pages/mirrorOptions.ts';
@@ -83,34 +85,54 @@ export async function* readLines(sql: string, store: Store): AsyncGenerator<{ re
   }
 }
 
-/** Writes the stats files of new, changed and removed blocks. Returns the paths of files that no longer have blocks. */
+/** Memory that DuckDB needs to sum and to render the counts of a rune in a file, in bytes. */
+const SUM_BYTES = 1024;
+
+/**
+ * Writes the stats files of new, changed and removed blocks. Returns the paths of files that no longer have blocks. Sums some files at a
+ * time: those of all of history have millions of runes.
+ */
 export async function writeStats(
   dialect: Dialect,
   state: StatsTables,
   replaced: TableWith<'block_height'>,
   sink: Pick<FileSink, 'file'>,
+  { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,
   store: Store,
 ): Promise<string[]> {
   const isTouched = `${FIRST} IN (SELECT ${FIRST} FROM ${replaced})`;
   await store.run(JSON_TEXT);
-  const blocks = new Map<number, Uint8Array[]>();
-  const blockSql = `SELECT (${FIRST})::DOUBLE, ${blockLine(dialect)} FROM ${state.blocks} WHERE ${isTouched} ORDER BY block_height`;
-  for await (const { first, bytes } of readLines(blockSql, store)) blocks.set(first, [...(blocks.get(first) ?? []), bytes]);
+  const counted = `SELECT ${FIRST} AS first, count(*) AS records FROM ${state.blockRunes} WHERE ${isTouched} GROUP BY first`;
+  const touched = await store.rows(
+    `SELECT first, coalesce(records, 0)::BIGINT AS records FROM (SELECT DISTINCT ${FIRST} AS first FROM ${replaced}) LEFT JOIN (${counted}) USING (first)
+     ORDER BY first`,
+    { first: int, records: int },
+  );
+  const gone: string[] = [];
+  const portions = portionsOf(touched, Math.min(listedAtOnce, Math.ceil(store.memory / SUM_BYTES)));
+  if (portions.length > 1) countCrossing('listedAtOnce');
+  for (const portion of portions) {
+    const range = { first: portion[0]?.first ?? 0, last: (portion.at(-1)?.first ?? 0) + STATS_PER_FILE - 1 };
+    const isDue = `${isWithin(range)} AND ${isTouched}`;
+    const blocks = new Map<number, Uint8Array[]>();
+    const blockSql = `SELECT (${FIRST})::DOUBLE, ${blockLine(dialect)} FROM ${state.blocks} WHERE ${isDue} ORDER BY block_height`;
+    for await (const { first, bytes } of readLines(blockSql, store)) blocks.set(first, [...(blocks.get(first) ?? []), bytes]);
 
-  let current: number | undefined;
-  let runes: Uint8Array[] = [];
-  const end = () => {
-    if (current !== undefined) sink.file(statsFilePath(current), fileOf(Buffer.concat(blocks.get(current) ?? []), Buffer.concat(runes)));
-    runes = [];
-  };
-  const runeSql = `SELECT first::DOUBLE, ${RUNE_LINE} FROM (SELECT ${FIRST} AS first, ${SUMS} FROM ${state.blockRunes} WHERE ${isTouched} GROUP BY first, rune_id)
-    ORDER BY first, ${ID_ORDER}`;
-  for await (const { first, bytes } of readLines(runeSql, store)) {
-    if (first !== current) end();
-    current = first;
-    runes.push(bytes);
+    let current: number | undefined;
+    let runes: Uint8Array[] = [];
+    const end = () => {
+      if (current !== undefined) sink.file(statsFilePath(current), fileOf(Buffer.concat(blocks.get(current) ?? []), Buffer.concat(runes)));
+      runes = [];
+    };
+    const runeSql = `SELECT first::DOUBLE, ${RUNE_LINE} FROM (SELECT ${FIRST} AS first, ${SUMS} FROM ${state.blockRunes} WHERE ${isDue} GROUP BY first, rune_id)
+      ORDER BY first, ${ID_ORDER}`;
+    for await (const { first, bytes } of readLines(runeSql, store)) {
+      if (first !== current) end();
+      current = first;
+      runes.push(bytes);
+    }
+    end();
+    gone.push(...portion.flatMap(({ first }) => (blocks.has(first) ? [] : [statsFilePath(first)])));
   }
-  end();
-  const touched = await store.rows(`SELECT DISTINCT ${FIRST} AS first FROM ${replaced} ORDER BY first`, { first: int });
-  return touched.flatMap(({ first }) => (blocks.has(first) ? [] : [statsFilePath(first)]));
+  return gone;
 }
