@@ -141,3 +141,14 @@ describe.each(['archive', 'files'] as const)('A build of 16,000 records in layou
     expect(tree(out)).toEqual(tree(whole));
   });
 });
+
+it('A build of blocks in 19 files of statistics sums the runes of a bounded number of files at once', async () => {
+  const [most, work] = [MOST / 3, join(folder, 'many')];
+  await writeManyOutputs(join(work, 'input'), { first: 4000, last: 5899, transactions: 12, runes: 199, addresses: 301 });
+  const limits = limitsWith({ ...BOUNDS, listedAtOnce: most / 2 });
+  const builds = () => testBuild(join(work, 'out'), { inputs: [join(work, 'input')], lists: false, limits, layout: 'archive' });
+  await tooLarge(builds);
+  const sums = held.filter(({ sql }) => sql.includes('state.block_runes') && sql.includes('GROUP BY first, rune_id'));
+  expect(sums.length).toBeGreaterThan(3);
+  expect(sums.filter(({ rows }) => rows > most)).toEqual([]);
+});
