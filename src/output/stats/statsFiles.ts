@@ -132,7 +132,7 @@ export async function writeStats(
       runes.push(bytes);
     }
     end();
-    gone.push(...portion.flatMap(({ first }) => (blocks.has(first) ? [] : [statsFilePath(first)])));
+    for (const { first } of portion) if (!blocks.has(first)) gone.push(statsFilePath(first));
   }
   return gone;
 }
