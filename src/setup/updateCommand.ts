@@ -6,14 +6,14 @@ import { execPath } from 'node:process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attempt } from '../attempt.ts';
-import { CONFIG, type Command, type Flags, flag, HELP, LOG } from '../cli/flags.ts';
+import { CONFIG, type Command, Flags, flag, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { METRICS, Metrics } from '../cli/metrics.ts';
 import { STEP_VARIABLE } from '../cli/npm.ts';
-import { readSettings, settingsFileOf } from '../cli/settings.ts';
+import { readSettings, settingsFileOf, withSettings } from '../cli/settings.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import { printable } from '../duckdb/duckdbErrors.ts';
-import { BUILD_COMMAND } from '../engine/buildCommand.ts';
+import { BUILD_COMMAND, buildOptions } from '../engine/buildCommand.ts';
 import { CliError, EXIT, messageOf, UsageError } from '../errors.ts';
 import { plainCall, program } from '../program.ts';
 import { PULL_COMMAND } from '../pull/pullCommand.ts';
@@ -62,6 +62,8 @@ export async function runUpdate(flags: Flags, log: Log): Promise<void> {
   const [pull, build] = [readSettings(file, PULL_COMMAND), readSettings(file, BUILD_COMMAND)];
   const [source] = pull.get('from') ?? [];
   if (source === undefined) throw new UsageError(`${file} names no source; add one, as in "pull": {"from": "core:http://127.0.0.1:8332"}`);
+  // A first pull may take hours, so what is wrong about the build must be said before it.
+  buildOptions(withSettings(Flags.parse(BUILD_COMMAND, []), BUILD_COMMAND, build));
   const pulled = join(pull.get('to')?.[0] ?? 'input', 'pulled');
   const out = build.get('out')?.[0] ?? 'dist';
   const upload = remoteOf(flags);

@@ -206,6 +206,12 @@ describe('commands', () => {
     expect(manifest()).toEqual(before);
     await done('build', ['--input', 'input/pulled', '--change-dialect'], work);
     expect(manifest()).toMatchObject({ dialect: 'contract' });
+    // Nothing answers there, so a pull would try for minutes.
+    writeFileSync(settings, JSON.stringify({ pull: { from: 'core:http://127.0.0.1:1' }, build: { layout: 'tar' } }));
+    expect(await runProcess('update', [], work)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--layout "tar" must be one of'),
+    });
     writeFileSync(settings, JSON.stringify({ pull: { from: 'http://127.0.0.1:8332' }, update: { upload: 'r2:bucket' } }));
     expect((await runProcess('update', [], work)).stderr).toContain(
       'pull ended with exit code 1\n  These steps did not run: build, upload.',
