@@ -30,30 +30,33 @@ function heldBy({ operator_type: type = '', operator_cardinality: rows = 0, chil
 }
 
 const folder = temporaryFolder();
-const profile = join(folder, 'profile.json');
 const held: { readonly rows: number; readonly sql: string }[] = [];
 const { run, runAndReadAll, stream } = DuckDBConnection.prototype;
 const originals = { run, runAndReadAll, stream };
-let running = '';
 
-/** Reads the profile of the last statement. DuckDB writes it when the statement ends, and a stream ends after others begin. */
-function readProfile(): void {
-  if (!existsSync(profile)) return;
-  held.push({ rows: Math.max(0, ...heldBy(JSON.parse(readFileSync(profile, 'utf8')) as Operator)), sql: running });
-  rmSync(profile);
+/** Connections whose statements DuckDB profiles, each into its own file, with their last statements. */
+const profiled = new Map<DuckDBConnection, { readonly path: string; sql: string }>();
+
+/** Reads the profile of the last statement of a connection. DuckDB writes it when the statement ends. */
+function readProfile({ path, sql }: { readonly path: string; readonly sql: string }): void {
+  if (!existsSync(path)) return;
+  held.push({ rows: Math.max(0, ...heldBy(JSON.parse(readFileSync(path, 'utf8')) as Operator)), sql });
+  rmSync(path);
 }
-
-/** Connections whose statements DuckDB profiles. */
-const profiled = new WeakSet<DuckDBConnection>();
 
 /** Turns on the profiles of a connection, and reads the profile of its last statement. */
 async function begin(connection: DuckDBConnection, sql: string): Promise<void> {
-  if (!profiled.has(connection)) {
-    profiled.add(connection);
-    for (const setting of [`enable_profiling = 'json'`, `profiling_output = '${profile}'`]) await run.call(connection, `SET ${setting}`);
+  const last = profiled.get(connection);
+  if (last !== undefined) {
+    readProfile(last);
+    last.sql = sql;
+    return;
   }
-  readProfile();
-  running = sql;
+  const path = join(folder, `profile${profiled.size}.json`);
+  profiled.set(connection, { path, sql });
+  for (const setting of [`enable_profiling = 'json'`, `profiling_output = '${path}'`]) await run.call(connection, `SET ${setting}`);
+  // The profile of the second setting is none of the statements.
+  rmSync(path, { force: true });
 }
 
 beforeAll(() => {
@@ -98,10 +101,10 @@ const [input, out] = [join(folder, 'input'), join(folder, 'out')];
 
 /** Returns the statements that take too many rows at once. */
 async function tooLarge(work: () => Promise<unknown>): Promise<string[]> {
-  readProfile();
+  profiled.clear();
   held.length = 0;
   await work();
-  readProfile();
+  for (const last of profiled.values()) readProfile(last);
   return held.filter(({ rows }) => rows > MOST).map(({ rows, sql }) => `${rows} rows: ${sql.replace(/\s+/g, ' ').slice(0, 300)}`);
 }
 
