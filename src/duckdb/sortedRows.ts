@@ -65,7 +65,7 @@ export async function* rowParts(
   const count = typeof sql === 'number' ? sql : await store.number(`SELECT (${sql})::BIGINT AS number`);
   // A build with little input keeps freed memory (FREED in store.ts). It may still sort many rows, when it merges long lists.
   if (exceeds(limits, 'keptRecords', count)) await store.returnFreed();
-  if (count <= atOnce) return yield all;
+  if (count <= MOST_EXCESS * atOnce) return yield all;
   countCrossing('sortedAtOnce');
   const folder = join(store.scratch, store.nameOf('sorted'));
   try {
@@ -94,7 +94,7 @@ async function* dividedRows(form: KeyedRows, count: number, atOnce: number, fold
   }
 }
 
-/** Largest accepted number of rows of a part, as a multiple of what it should have: samples are not exact. */
+/** Largest accepted number of rows of a part, as a multiple of what it should have: samples are not exact, and files take time. */
 const MOST_EXCESS = 1.5;
 
 const unionOf = (rows: KeyedRows['rows']): string =>

@@ -230,9 +230,9 @@ const TRANSACTION_CHECKS: readonly TransactionCheck[] = [
     // If the number of bits equals the number of records, no index repeats.
     suspects: 'numbered > 0 AND bit_count(event_bits) <> records',
     found: (suspects, { records }) =>
-      `SELECT [block_height] AS place, 'tx_id ' || tx_id || ' has ' || count(*) || ' records with event_index ' || event_index AS line
-       FROM ${records} SEMI JOIN ${suspects} USING (block_height, tx_index, tx_id)
-       WHERE event_index IS NOT NULL GROUP BY block_height, tx_id, event_index HAVING count(*) > 1`,
+      `SELECT [block_height] AS place, 'tx_id ' || any_value(tx_id) || ' has ' || count(*) || ' records with event_index ' || event_index AS line
+       FROM ${records} SEMI JOIN ${suspects} USING (block_height, tx_index)
+       WHERE event_index IS NOT NULL GROUP BY block_height, tx_index, hash(tx_id), event_index HAVING count(*) > 1`,
   },
 ];
 

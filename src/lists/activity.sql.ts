@@ -10,6 +10,7 @@ import { HEX_END, PagedLists } from '../engine/archive/pagedLists.ts';
 import type { StateTables } from '../engine/state/state.ts';
 import type { LevelRange } from '../format/levels.ts';
 import type { PlacedLevel } from '../format/listTables.ts';
+import { exceeds } from '../limits.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { KEY_DIGITS, LISTED } from './activity.ts';
 
@@ -88,10 +89,15 @@ async function rowsOf(plan: LevelRange, begin: number, { records, pages, pageSiz
        FROM ${records} WHERE ${isIn}) AS r
      JOIN (FROM ${pages} WHERE ${isIn}) AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;
   const ranges = await blockRanges(levelBlocks, limits, store, plan);
-  const keyed = ranges.length > 1 ? keyedOnce : keyedEach;
-  const most = 3 * ranges.reduce((sum, range) => sum + range.records, 0);
+  const number = ranges.reduce((sum, range) => sum + range.records, 0);
+  const keyed = exceeds(limits, 'keptRecords', number) ? keyedOnce : keyedEach;
   return {
-    ...{ rows: (ranges.length === 0 ? [plan] : ranges).map((range) => keyed(listed(isWithin(range)))), most, rowBytes: SORTED_BYTES },
+    rows: (ranges.length === 0 ? [plan] : ranges).map((range) => keyed(listed(isWithin(range)))),
+    ...{
+      bound: 3 * number,
+      most: `(SELECT count(*) + 2 * count(address) FROM ${records} WHERE ${isWithin(plan)})`,
+      rowBytes: SORTED_BYTES,
+    },
     ...{ key: 'upper', hashEnd: 16 ** UPPER_DIGITS, within: 'lower, height DESC, "position", in_page' },
     select: COLUMNS.map((name) => `${name}::DOUBLE`).join(', '),
   };
