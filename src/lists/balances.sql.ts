@@ -408,7 +408,7 @@ const MOST_PAGES = 1e8;
 const ADDRESS = 'to_json(url_decode(key))';
 
 /** Bytes of memory that DuckDB needs for a change of a balance, and to sort the texts of a pair of an address and a rune. */
-const [CHANGE_BYTES, PAIR_BYTES] = [256, 800];
+const [CHANGE_BYTES, PAIR_BYTES] = [384, 800];
 
 /** Entries from a document of the last build. */
 interface Loaded {
