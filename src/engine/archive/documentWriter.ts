@@ -3,7 +3,7 @@ import { isAscii } from 'node:buffer';
 import { renderMembers, separatorOf } from '../../format/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../../format/levels.ts';
 import { exceeds, type Limits } from '../../limits.ts';
-import { gzipMember, gzipMemberInPool } from '../render/compress.ts';
+import { DOCUMENT_WINDOW, gzipMember, gzipMemberInPool } from '../render/compress.ts';
 import type { PutFile } from './segmentWriter.ts';
 
 /** A member that is not in a file yet. `gzip` is undefined until it is compressed. */
@@ -89,9 +89,9 @@ export class DocumentWriter {
     const member: Packed = { from: this.#from, bytes: Buffer.concat(this.#lines, this.#length), gzip: undefined };
     [this.#lines, this.#length, this.#size] = [[], 0, 0];
     this.#packed.push(member);
-    if (isHere) member.gzip = gzipMember(member.bytes);
+    if (isHere) member.gzip = gzipMember(member.bytes, DOCUMENT_WINDOW);
     else {
-      const compressing = gzipMemberInPool(member.bytes).then((gzip) => {
+      const compressing = gzipMemberInPool(member.bytes, DOCUMENT_WINDOW).then((gzip) => {
         member.gzip ??= gzip;
         this.#compressing.delete(compressing);
         this.#takePacked();
@@ -106,7 +106,7 @@ export class DocumentWriter {
   /** Adds compressed members to files, up to the first member that is not compressed. */
   #takePacked(): void {
     for (let [member] = this.#packed; member !== undefined; [member] = this.#packed) {
-      if (this.#packed.length > MOST_PACKED) member.gzip ??= gzipMember(member.bytes);
+      if (this.#packed.length > MOST_PACKED) member.gzip ??= gzipMember(member.bytes, DOCUMENT_WINDOW);
       if (member.gzip === undefined) return;
       this.#packed.shift();
       const { from, gzip } = member;
