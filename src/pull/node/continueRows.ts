@@ -140,10 +140,16 @@ async function checkBlocks(folder: string, files: readonly RowFile[], node: Bitc
   }
 }
 
+/** SQL expression of a byte of a transaction id in hex. The ledger has the bytes in the order of blocks, the reverse of the text. */
+const byteOf = (txId: string, byte: number): string => `substr(${txId}, ${63 - 2 * byte}, 2)`;
+
 /** SQL expression of the 36 bytes of an outpoint in hex, by which the ledger is sorted. */
 const keyOf = (txId: string, output: string): string =>
-  `${Array.from({ length: 32 }, (_, i) => `substr(${txId}, ${63 - 2 * i}, 2)`).join(' || ')} || ` +
+  `${Array.from({ length: 32 }, (_, i) => byteOf(txId, i)).join(' || ')} || ` +
   `printf('%02x%02x%02x%02x', ${[0, 8, 16, 24].map((bits) => `((${output} >> ${bits}) & 255)::INTEGER`).join(', ')})`;
+
+/** SQL expression of the first four bytes of the key, by which rows are divided: many more rows are divided than sorted. */
+const placeOf = (txId: string): string => `('0x' || ${[0, 1, 2, 3].map((byte) => byteOf(txId, byte)).join(' || ')})::UINTEGER`;
 
 /** Yields the unspent outputs in parts, ascending by outpoint. Also adds them to `chosen`. */
 async function* unspentIn(
@@ -153,9 +159,9 @@ async function* unspentIn(
   store: Store,
 ): AsyncGenerator<readonly Buffer[]> {
   const from = `FROM ${readFiles('parquet', paths)}`;
-  const rows = `SELECT ${keyOf('tx_id', '"output"')} AS key, false AS is_spent, tx_id || ':' || "output" AS name, block_height, address, rune_id, amount
+  const rows = `SELECT ${placeOf('tx_id')} AS place, false AS is_spent, tx_id || ':' || "output" AS name, block_height, address, rune_id, amount
       ${from} WHERE operation = 'receive' AND "output" IS NOT NULL
-    UNION ALL BY NAME SELECT ${keyOf(`split_part(one, ':', 1)`, `split_part(one, ':', 2)::BIGINT`)} AS key, true AS is_spent
+    UNION ALL BY NAME SELECT ${placeOf('one')} AS place, true AS is_spent, split_part(one, ':', 1) || ':' || split_part(one, ':', 2) AS name
       FROM (SELECT unnest(string_split(spent, ',')) AS one ${from} WHERE spent IS NOT NULL)`;
   let open: { key: string; name: string; height: number; address: string; units: Map<RuneId, bigint> } | undefined;
   let entries: Buffer[] = [];
@@ -165,9 +171,9 @@ async function* unspentIn(
     chosen.add({ name, height, address: address || '-' });
     entries.push(entryOf(Buffer.from(key, 'hex'), outputOf(address, units, network, folder)));
   };
-  for await (const part of rowParts({ rows, key: 'key', rowBytes: OUTPUT_BYTES }, limits, store)) {
-    const unspent = `SELECT key, name, block_height, coalesce(address, ''), rune_id, amount FROM (FROM (${part}) WHERE NOT is_spent)
-      ANTI JOIN (FROM (${part}) WHERE is_spent) USING (key) ORDER BY key`;
+  for await (const part of rowParts({ rows, key: 'place', hashEnd: 2 ** 32, rowBytes: OUTPUT_BYTES }, limits, store)) {
+    const unspent = `SELECT ${keyOf('name', "split_part(name, ':', 2)::BIGINT")} AS key, name, block_height, coalesce(address, ''), rune_id, amount
+      FROM (FROM (${part}) WHERE NOT is_spent) ANTI JOIN (FROM (${part}) WHERE is_spent) USING (name) ORDER BY key`;
     for await (const chunk of store.stream(unspent)) {
       for (const [key, name, height, address, rune, amount] of chunk.getRows()) {
         if (open === undefined || key !== open.key) {
