@@ -58,7 +58,7 @@ export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
 
 const SENT = /* @__PURE__ */ BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** True for a path at which hosts send a file of the build. Only the local server also sends files that the folder's owner added. */
+/** True for a path at which hosts send a file of the build. Hosts send no other files. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /** True for such a path below `runes/`. */

@@ -4,7 +4,6 @@ import { hexOf } from '../format/sha256.ts';
 import { answerFromLists } from '../lists/answers.ts';
 import type { WindowAnswer } from '../pages/envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/fileAccess.ts';
-import { isBuiltFile } from '../pages/fileKinds.ts';
 import { MirrorReader } from '../pages/mirrorReader.ts';
 import type { PageAnswer } from '../pages/respond.ts';
 import { inflateText, partOf, rangeOf } from './archiveParts.ts';
@@ -27,13 +26,12 @@ export class FetchMirror implements Origin<Text, Stream> {
 
   /**
    * `freshMs` is the time in milliseconds for which a manifest from memory may be used. Give Infinity if the files never change during a
-   * deployment. `sends` is true for the paths of files that the host sends: others may be in the same place, such as a private bucket.
+   * deployment. `now` is the clock.
    */
   constructor(
     private readonly fetchFile: FetchFile,
     freshMs: number,
     now = Date.now,
-    readonly sends: (path: string) => boolean = isBuiltFile,
   ) {
     this.#reader = new MirrorReader(filesBehind(fetchFile), answerFromLists, freshMs, false, now);
   }

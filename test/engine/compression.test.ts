@@ -42,7 +42,7 @@ describe('Accept-Encoding', () => {
 const BLOCK = '/runes/v1/blocks/2000007/activity';
 const GZIP = { 'accept-encoding': 'gzip, br' };
 /** Targets of all kinds: a page, a window, the small status file, another file, and a large file. */
-const LARGE = '/large.json';
+const LARGE = '/openapi.json';
 const COMPRESSED = [BLOCK, `${BLOCK}?limit=7&offset=3`, '/', '/runes/v1/blocks/2000007/60/60.json', LARGE];
 
 describe('an answer', () => {
@@ -50,7 +50,7 @@ describe('an answer', () => {
   let host: LocalHost;
   beforeAll(async () => {
     await testBuild(dist, { inputs: [SAMPLE_INPUT] });
-    writeFileSync(join(dist, 'large.json'), JSON.stringify(Array.from({ length: 100_000 }, (_, i) => i)));
+    writeFileSync(join(dist, 'openapi.json'), JSON.stringify(Array.from({ length: 100_000 }, (_, i) => i)));
     host = await startServer(dist);
   });
   afterAll(() => host.close());

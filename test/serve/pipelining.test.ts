@@ -19,7 +19,7 @@ describe('requests in one packet', () => {
   const dist = join(temporaryFolder(), 'dist');
   beforeAll(async () => {
     await testBuild(dist, { inputs: [SAMPLE_INPUT] });
-    writeFileSync(join(dist, 'large.bin'), Buffer.alloc(LARGE));
+    writeFileSync(join(dist, 'explorer.js'), Buffer.alloc(LARGE));
     host = await startServer(dist);
   });
   afterAll(() => host.close());
@@ -43,16 +43,16 @@ describe('requests in one packet', () => {
   });
 
   it.each([
-    ['without a host', get('/runes/v1/').replace('host: a\r\n', ''), get('/large.bin')],
-    ['of HTTP/1.0', 'OPTIONS /x HTTP/1.0\r\nconnection: keep-alive\r\n\r\n', get('/large.bin').replace('1.1', '1.0')],
+    ['without a host', get('/runes/v1/').replace('host: a\r\n', ''), get('/explorer.js')],
+    ['of HTTP/1.0', 'OPTIONS /x HTTP/1.0\r\nconnection: keep-alive\r\n\r\n', get('/explorer.js').replace('1.1', '1.0')],
   ])('after one %s that ends the connection open no file', async (_, first, next) => {
     await Promise.all(Array.from({ length: 5 }, () => untilClosed(openSocket(host.port, first + next))));
     const opened = readdirSync('/proc/self/fd').map((file) => attempt(() => readlinkSync(`/proc/self/fd/${file}`)));
-    expect(opened.filter((path) => path?.endsWith('/large.bin'))).toEqual([]);
+    expect(opened.filter((path) => path?.endsWith('/explorer.js'))).toEqual([]);
   });
 
   it('get no error inside an answer when the last of them is no HTTP', async () => {
-    const socket = openSocket(host.port, get('/large.bin') + get('/runes/v1/'));
+    const socket = openSocket(host.port, get('/explorer.js') + get('/runes/v1/'));
     await once(socket, 'readable');
     socket.pause();
     await new Promise((resolve) => socket.write('nonsense\r\n\r\n', resolve));
@@ -61,9 +61,9 @@ describe('requests in one packet', () => {
   });
 
   it('get no answer as the rest of a file that was shortened while it was sent', async () => {
-    const file = join(dist, 'shortened.bin');
+    const file = join(dist, 'details.js');
     writeFileSync(file, Buffer.alloc(LARGE));
-    const socket = openSocket(host.port, get('/shortened.bin') + get('/runes/v1/', 'connection: close\r\n'));
+    const socket = openSocket(host.port, get('/details.js') + get('/runes/v1/', 'connection: close\r\n'));
     await once(socket, 'readable');
     truncateSync(file, LARGE / 2);
     expect(await untilClosed(socket)).not.toContain('server_version');

@@ -1,28 +1,12 @@
 /** Makes the answers of every host from an origin of files: methods, ranges, ETags, compression and errors. Uses no platform API. */
 import type { WindowAnswer } from '../../pages/envelope.ts';
 import type { OpenFile } from '../../pages/fileAccess.ts';
-import { NOT_FOUND_PATH, pageOfFolder, redirectOf } from '../../pages/fileKinds.ts';
+import { isBuiltFile, NOT_FOUND_PATH, pageOfFolder, redirectOf } from '../../pages/fileKinds.ts';
 import { decodeStrictly } from '../../pages/parseQuery.ts';
 import { parsePath } from '../../pages/parseRequest.ts';
 import type { Answer, PageAnswer } from '../../pages/respond.ts';
 import { errorBody, notAllowed, notFound, RETRY_LATER, refusalBody } from './errorBodies.ts';
-import {
-  ALLOWED_METHODS,
-  API_HEADERS,
-  cachingHeaders,
-  compressedEtag,
-  ERROR_HEADERS,
-  FILE_HEADERS,
-  fileHeaders,
-  type HeaderList,
-  headerList,
-  headersOfFile,
-  heightHeaders,
-  matchesEtag,
-  PREFLIGHT_HEADERS,
-  RANGES,
-  takesGzip,
-} from './headers.ts';
+import { compressedEtag, HEADERS, type HeaderList, headersOfFile, listHeaders, matchesEtag, takesGzip } from './headers.ts';
 import { isReadByRanges, wantedRange } from './ranges.ts';
 
 export interface Asked {
@@ -62,9 +46,7 @@ export interface Origin<File extends OpenFile, Stream, Request extends Asked = A
   read(asked: Request): Promise<Answer<File>>;
   /** Returns the content of an answer of `read`. */
   contentOf(found: PageAnswer<File> | WindowAnswer): Content<Stream> | Promise<Content<Stream>>;
-  /** True for the path of a file that the host may send. The file need not exist. */
-  sends(path: string): boolean;
-  /** Opens a file. `range` is a valid Range header, for a file that clients read by ranges. Undefined if the file does not exist. */
+  /** Opens a file of the build. `range` is a valid Range header, for a file that clients read by ranges. Undefined if the file does not exist. */
   file(path: string, range?: string): Promise<Content<Stream> | undefined>;
 }
 
@@ -75,32 +57,13 @@ export interface Reply<Stream> {
   readonly body?: Body<Stream>;
 }
 
-const API_ERROR = headerList(ERROR_HEADERS);
-const PAGE_ERROR = headerList({ ...fileHeaders(NOT_FOUND_PATH), 'cache-control': 'no-store' });
-const PREFLIGHT = { status: 204, headers: headerList(PREFLIGHT_HEADERS) };
-const REDIRECT = headerList(FILE_HEADERS);
-const SETTLED = headerList({ ...API_HEADERS, ...cachingHeaders(true) });
-const UNSETTLED = headerList({ ...API_HEADERS, ...cachingHeaders(false) });
-const VARY: HeaderList = ['vary', 'accept-encoding'];
-const ZIPPED: HeaderList = ['content-encoding', 'gzip'];
 const NONE: HeaderList = [];
-
-/** Headers of lists that depend on the last block, and its height. */
-let newest = { height: -1, headers: UNSETTLED };
-
-/** Returns the headers for a list. `height` is the last block that the list takes into account, if its body does not say so. */
-function listHeaders({ isSettled, height }: { readonly isSettled: boolean; readonly height?: number }): HeaderList {
-  if (height === undefined) return isSettled ? SETTLED : UNSETTLED;
-  if (newest.height !== height)
-    newest = { height, headers: headerList({ ...API_HEADERS, ...cachingHeaders(false), ...heightHeaders(height) }) };
-  return newest.headers;
-}
 
 /** Minimum size of a body for compression. A smaller one fits into one network packet. */
 const COMPRESS_FROM_BYTES = 1000;
 
 export function errorReply(error: ReturnType<typeof errorBody>, more = NONE): Reply<never> {
-  return { ...error, headers: [...API_ERROR, ...more] };
+  return { ...error, headers: [...HEADERS.error, ...more] };
 }
 
 /** The 503 for files that are missing or cannot be read. */
@@ -112,11 +75,11 @@ export async function replyTo<File extends OpenFile, Stream, Request extends Ask
   origin: Origin<File, Stream, Request>,
 ): Promise<Reply<Stream>> {
   const { method, target } = asked;
-  if (method === 'OPTIONS') return PREFLIGHT;
+  if (method === 'OPTIONS') return { status: 204, headers: HEADERS.preflight };
   if (method !== 'GET' && method !== 'HEAD') {
     const { kind } = parsePath(target);
     if (kind === 'outside' || kind === 'unknown') return errorReply(notFound(method, target));
-    return errorReply(notAllowed(method), ['allow', ALLOWED_METHODS]);
+    return errorReply(notAllowed(method), HEADERS.allow);
   }
   const found = await origin.read(asked);
   switch (found.kind) {
@@ -131,7 +94,7 @@ export async function replyTo<File extends OpenFile, Stream, Request extends Ask
 }
 
 /** The part of an origin that sends files by their paths. */
-type FilesOfOrigin<Stream> = Pick<Origin<OpenFile, Stream>, 'compresses' | 'sends' | 'file'>;
+type FilesOfOrigin<Stream> = Pick<Origin<OpenFile, Stream>, 'compresses' | 'file'>;
 
 /** Sends the file at a path that is not a route of the API, or a 404: a page to browsers outside the API, otherwise JSON. */
 async function sendFile<Stream>(asked: Asked, origin: FilesOfOrigin<Stream>): Promise<Reply<Stream>> {
@@ -139,14 +102,14 @@ async function sendFile<Stream>(asked: Asked, origin: FilesOfOrigin<Stream>): Pr
   if (decoded !== undefined) {
     const path = pageOfFolder(decoded) ?? decoded.slice(1);
     const redirect = redirectOf(`/${path}`);
-    if (redirect !== undefined) return { status: 301, headers: [...REDIRECT, 'location', redirect, 'content-length', '0'] };
-    const content = origin.sends(path) ? await open(asked, path, origin) : undefined;
+    if (redirect !== undefined) return { status: 301, headers: [...HEADERS.redirect, 'location', redirect, 'content-length', '0'] };
+    const content = isBuiltFile(path) ? await open(asked, path, origin) : undefined;
     if (content !== undefined) return send(asked, content, headersOfFile(path), origin.compresses);
   }
   const wantsPage = /\btext\/html\b/i.test(asked.header('accept') ?? '') && parsePath(asked.target).kind === 'outside';
   const page = wantsPage ? await origin.file(NOT_FOUND_PATH) : undefined;
   if (page === undefined) return errorReply(notFound(asked.method, asked.target));
-  return withBody(asked, 404, [...PAGE_ERROR, ...lengthOf(page.size)], page.body);
+  return withBody(asked, 404, [...HEADERS.errorPage, ...lengthOf(page.size)], page.body);
 }
 
 /** Opens a file, or the part of it that the client wants. */
@@ -167,19 +130,20 @@ async function send<Stream>(asked: Asked, content: Content<Stream>, headers: Hea
   const etag = typeof tagOrPromise === 'object' ? await tagOrPromise : tagOrPromise;
   const zips = compresses && content.gzip !== undefined;
   const isZipped = zips && size !== undefined && size >= COMPRESS_FROM_BYTES && takesGzip(asked.header('accept-encoding'));
-  const vary = zips ? VARY : NONE;
+  const vary = zips ? HEADERS.vary : NONE;
   const known = etag === undefined ? undefined : knownTag(asked.header('if-none-match'), etag, isZipped);
   if (known !== undefined || part?.isEmpty === true) await close(body);
   if (known !== undefined) return { status: 304, headers: [...headers, 'etag', known, ...vary] };
   const place = part?.place === undefined ? NONE : ['content-range', part.place];
-  if (part?.isEmpty === true) return errorReply(errorBody(416, 'the range begins after the end of the file'), [...RANGES, ...place]);
+  if (part?.isEmpty === true)
+    return errorReply(errorBody(416, 'the range begins after the end of the file'), [...HEADERS.ranges, ...place]);
   const tag = etag === undefined ? NONE : ['etag', isZipped ? compressedEtag(etag) : etag];
   if (!isZipped || content.gzip === undefined)
     return withBody(asked, part === undefined ? 200 : 206, [...headers, ...tag, ...vary, ...place, ...lengthOf(size)], body);
   const zipped = await content.gzip();
   // The compressed size of a stream is unknown until its end.
   const length = lengthOf(isUnread(zipped) ? undefined : zipped.length);
-  return withBody(asked, 200, [...headers, ...tag, ...vary, ...length, ...ZIPPED], zipped);
+  return withBody(asked, 200, [...headers, ...tag, ...vary, ...length, ...HEADERS.zipped], zipped);
 }
 
 const lengthOf = (size: number | undefined): HeaderList => (size === undefined ? NONE : ['content-length', String(size)]);

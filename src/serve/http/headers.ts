@@ -1,15 +1,15 @@
 /** Headers of answers: content types, caching, browser security and ETags. Headers of requests: conditions and Accept-Encoding. */
-import { isBuiltFile } from '../../pages/fileKinds.ts';
+import { NOT_FOUND_PATH } from '../../pages/fileKinds.ts';
 import { isReadByRanges } from './ranges.ts';
 
 /** HTTP headers, as alternating names and values. Node writes them 15 µs faster than an object: a third of a request's time. */
 export type HeaderList = readonly string[];
 
-export const headerList = (headers: Readonly<Record<string, string>>): HeaderList => Object.entries(headers).flat();
+const headerList = (headers: Readonly<Record<string, string>>): HeaderList => Object.entries(headers).flat();
 
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
 
-/** Headers of every file: web pages of any origin may read the file, and browsers must not guess its type. */
+/** Headers of every answer: web pages of any origin may read the file, and browsers must not guess its type. */
 export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'etag',
@@ -39,19 +39,8 @@ export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, stri
     ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
     : { 'cache-control': CACHE_CONTROL };
 
-/** Returns the headers that name the last block that an answer takes into account. None without blocks. */
-export const heightHeaders = (height: number | undefined): Readonly<Record<string, string>> =>
-  height === undefined || height < 0 ? {} : { 'x-block-height': String(height), 'access-control-expose-headers': 'etag, x-block-height' };
-
 /** For files of layout `archive`, which never change. Proxies must not compress them: clients read ranges of the plain bytes. */
 const IMMUTABLE = { 'cache-control': 'public, max-age=31536000, immutable, no-transform' };
-
-export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': ALLOWED_METHODS,
-  'access-control-allow-headers': '*',
-  'access-control-max-age': '86400',
-};
 
 /** Further headers of HTML pages. The pages may load scripts and data only from the mirror, and cannot be framed. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
@@ -62,18 +51,11 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
 /** Lets scripts of other origins read the header that says which part of a file an answer has. */
 const RANGE_HEADERS: Readonly<Record<string, string>> = { 'access-control-expose-headers': 'content-range, etag' };
 
-export const RANGES: HeaderList = ['accept-ranges', 'bytes'];
-
-/** Content types of the usual text files of websites, by file extension. */
-const TEXT_TYPES: Readonly<Record<string, string>> = {
+/** Content types by file extension. All other files are JSON. */
+const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
-  txt: 'text/plain; charset=utf-8',
-};
-
-const TYPES: Readonly<Record<string, string>> = {
-  ...TEXT_TYPES,
   bin: 'application/octet-stream',
   parquet: 'application/vnd.apache.parquet',
   // TypeScript declarations. The type that is registered for this extension is a video format.
@@ -93,23 +75,43 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
   };
 }
 
-/** Content types of files that the folder's owner added, by extension. Others get a type that browsers download. */
-const OWN_TYPES: ReadonlyMap<string, string> = new Map([
-  ...Object.entries(TEXT_TYPES),
-  ['csv', 'text/csv; charset=utf-8'],
-  ['ico', 'image/x-icon'],
-  ['png', 'image/png'],
-  ['svg', 'image/svg+xml'],
-  ['xml', 'application/xml'],
-]);
+const SETTLED = headerList({ ...API_HEADERS, ...cachingHeaders(true) });
+const UNSETTLED = headerList({ ...API_HEADERS, ...cachingHeaders(false) });
 
-/** Returns the headers of a file. Those that the folder's owner added have no content security policy: they may run any script. */
-export function headersOfFile(path: string): HeaderList {
-  const type = /\.([^./]*)$/.exec(path)?.[1]?.toLowerCase() ?? '';
-  const isBuilt = type === 'json' || isBuiltFile(path);
-  const headers = isBuilt ? fileHeaders(path) : { ...FILE_HEADERS, 'content-type': OWN_TYPES.get(type) ?? 'application/octet-stream' };
-  const caching = isBuilt && type === 'bin' ? IMMUTABLE : cachingHeaders(false);
-  return [...headerList({ ...headers, ...caching }), ...(isReadByRanges(path) ? RANGES : [])];
+/** Headers of all other answers, and those that answers may have in addition. */
+export const HEADERS = {
+  error: headerList(ERROR_HEADERS),
+  errorPage: headerList({ ...fileHeaders(NOT_FOUND_PATH), 'cache-control': 'no-store' }),
+  redirect: headerList(FILE_HEADERS),
+  preflight: headerList({
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': ALLOWED_METHODS,
+    'access-control-allow-headers': '*',
+    'access-control-max-age': '86400',
+  }),
+  allow: ['allow', ALLOWED_METHODS],
+  ranges: ['accept-ranges', 'bytes'],
+  vary: ['vary', 'accept-encoding'],
+  zipped: ['content-encoding', 'gzip'],
+} satisfies Readonly<Record<string, HeaderList>>;
+
+/** Returns the headers of a file of a build. */
+export const headersOfFile = (path: string): HeaderList => [
+  ...headerList({ ...fileHeaders(path), ...(path.endsWith('.bin') ? IMMUTABLE : cachingHeaders(false)) }),
+  ...(isReadByRanges(path) ? HEADERS.ranges : []),
+];
+
+/** Headers of lists that depend on the last block, and its height. */
+let newest = { height: -1, headers: UNSETTLED };
+
+/** Returns the headers of a list. `height` is the last block that the list takes into account, if its body does not say so; -1 without. */
+export function listHeaders({ isSettled, height }: { readonly isSettled: boolean; readonly height?: number }): HeaderList {
+  if (height === undefined) return isSettled ? SETTLED : UNSETTLED;
+  if (newest.height !== height) {
+    const named = { 'x-block-height': String(height), 'access-control-expose-headers': 'etag, x-block-height' };
+    newest = { height, headers: headerList({ ...API_HEADERS, ...cachingHeaders(false), ...(height < 0 ? {} : named) }) };
+  }
+  return newest.headers;
 }
 
 /** Returns the strong ETag of a body by its SHA-256 in hex. */

@@ -22,8 +22,6 @@ const COPIES = 3;
 /** Memory overhead of an answer, besides its content. */
 const BYTES_PER_ANSWER = 600;
 
-const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
-
 /** The client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
@@ -124,11 +122,6 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
     const bytes = this.#bytes.get(found) ?? new Bytes(Buffer.from(found.body, 'latin1'), found.gzip);
     this.#bytes.set(found, bytes);
     return bytes;
-  }
-
-  /** False for hidden files, `..`, and characters that are special on Windows. True also for files that the folder's owner added. */
-  sends(path: string): boolean {
-    return !FORBIDDEN.test(path) && path.split('/').every((name) => name !== '' && !name.startsWith('.'));
   }
 
   async file(path: string, range?: string): Promise<Content<Readable> | undefined> {

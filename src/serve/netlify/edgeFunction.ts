@@ -22,7 +22,7 @@ export default async function activity(request: Request): Promise<Response> {
   if (last?.origin !== origin) {
     const fetchFile: FetchFile = (path, range) =>
       fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: rangeHeaders(range) });
-    last = { origin, mirror: new FetchMirror(fetchFile, Number.POSITIVE_INFINITY, Date.now, () => false) };
+    last = { origin, mirror: new FetchMirror(fetchFile, Number.POSITIVE_INFINITY) };
   }
   // Answers 404 itself for other paths: the redirect rules would treat such a path with a stray slash as an API request.
   return last.mirror.answer(request);

@@ -23,7 +23,7 @@ const LARGE_BYTES = 40 * 1024 * 1024;
 
 beforeAll(async () => {
   await testBuild(dist, { inputs: [SAMPLE_INPUT] });
-  writeFileSync(join(dist, 'large.bin'), Buffer.alloc(LARGE_BYTES));
+  writeFileSync(join(dist, 'explorer.js'), Buffer.alloc(LARGE_BYTES));
 });
 
 /** Counts the open files of a process, from /proc. */
@@ -102,7 +102,7 @@ describe('a slow client', () => {
   it('that reads nothing of a large file, or disconnects, leaves no file open', async () => {
     const own = await startWith({ stalledMs: 700, checkEveryMs: 50 });
     const before = filesOf(own.pid);
-    const sockets = Array.from({ length: 20 }, () => openSocket(own.port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n'));
+    const sockets = Array.from({ length: 20 }, () => openSocket(own.port, 'GET /explorer.js HTTP/1.1\r\nhost: x\r\n\r\n'));
     await Promise.all(sockets.map((socket) => once(socket, 'readable')));
     for (const socket of sockets.slice(10)) socket.destroy();
     expect((await own.send('GET', BLOCK)).status).toBe(200);
