@@ -79,15 +79,13 @@ export class MirrorReader<File extends OpenFile> {
     const known = await this.#known();
     let [found, missing] = [0, 0];
     const counted: Files<File> = {
+      ...files,
       open: async (path) => {
         const file = await files.open(path);
         if (file === undefined) missing += 1;
         else found += 1;
         return file;
       },
-      read: (path, offset, length, size) => files.read(path, offset, length, size),
-      inflate: (member, most) => files.inflate(member, most),
-      nearBytes: files.nearBytes,
     };
     const answer = await work(known.site, counted);
     if (this.confirmsAbsence && missing > 0 && found === 0 && (await this.#known(true)).text !== known.text)

@@ -102,21 +102,3 @@ describe('the recipe for Docker with a node', () => {
     expect([services['node']?.ports, services['follow']?.ports]).toEqual([undefined, undefined]);
   });
 });
-
-describe('the Docker image', () => {
-  const copied = [...recipe('Dockerfile').matchAll(/^COPY (?!--from)(.*) (\S+)$/gm)].map(([, from = '', to = '']) => ({
-    from: from.split(' '),
-    to,
-  }));
-
-  it('has a build context of only these files', () => {
-    const [first, ...others] = recipe('Dockerfile.dockerignore').trimEnd().split('\n');
-    expect(first).toBe('*');
-    expect(others.sort()).toEqual(
-      copied
-        .flatMap(({ from }) => from.map((path) => `!${path}`))
-        .filter((line, i, all) => all.indexOf(line) === i)
-        .sort(),
-    );
-  });
-});
