@@ -1,6 +1,6 @@
 /**
  * Runs `update` as the workflow of GitHub Actions and the script for cron in docs/run-a-mirror.md do, with the real rclone. Blocks come
- * from a mirror on this machine, and files go to an S3 server on this machine. Also builds as Netlify does. test/project/workflow.test.ts
+ * from a mirror on this machine, and files go to an S3 server on this machine. Also builds as Netlify does. test/project/workflows.test.ts
  * checks the text of the workflow.
  */
 import { execFileSync, spawn } from 'node:child_process';
