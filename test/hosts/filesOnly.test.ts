@@ -19,10 +19,11 @@ const FILE_HEADERS = {
   'cache-control': 'public, no-cache, must-revalidate',
 };
 
-/** Paths that `serve` normalises. They lead to the landing page, the status, a file at another path, or the marker of an output folder. */
+/** Paths that `serve` normalises, to the landing page, the status or a file at another path, and files that other hosts do not send. */
 const RESOLVED = words(`
     /runes/v1/blocks//840001.json /runes/v1/blocks/./840001.json /runes/v1// // /. /./ /runes/.. /runes/../ /%2e /%2f
     /.rune-activity-mirror /%2erune-activity-mirror /runes/../.rune-activity-mirror /runes/v1/..%2f..%2f.rune-activity-mirror
+    /404.json
   `);
 
 function startServe(dist: string): Promise<LocalHost> {
