@@ -2,8 +2,9 @@
 
 export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
 
-/** The headers of a request for a range. Some hosts compress a range if the client accepts that, and Bun cannot decompress it. */
-export const rangeHeaders = (range: string) => ({ range, 'accept-encoding': 'identity' });
+/** Options of a request for a range, or for a complete file. Some hosts compress a range if they may, and Bun cannot decompress it. */
+export const requestOf = (range: string | undefined): RequestInit =>
+  range === undefined ? {} : { headers: { range, 'accept-encoding': 'identity' } };
 
 /**
  * Returns `length` bytes of a file from `offset` on. `response` answers a request for these bytes, or for the complete file. If the host

@@ -6,7 +6,7 @@ import { messageOf } from '../../errors.ts';
 import { MOST_INFLATED } from '../../format/root.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../pages/fileAccess.ts';
 import { MANIFEST_PATH } from '../../pages/filePaths.ts';
-import { inflateText, partOf, rangeHeaders, rangeOf, textOf } from '../archiveParts.ts';
+import { inflateText, partOf, rangeOf, requestOf, textOf } from '../archiveParts.ts';
 
 /** Thrown if a file cannot be read: the host is unreachable, refuses the request, or has no mirror. See `cause`. */
 export class UnreadableError extends Error {}
@@ -96,7 +96,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
     file: (path) => checked(path, (value) => value !== undefined),
     read: (path, offset, length, size) => {
       const name = `${path} ${offset} ${length}`;
-      const init = length === size ? {} : { ...NEVER_KEPT, headers: rangeHeaders(rangeOf(offset, length)) };
+      const init = length === size ? {} : { ...NEVER_KEPT, ...requestOf(rangeOf(offset, length)) };
       const reading =
         pending.get(name) ?? get(path, init, (response) => partOf(path, response, offset, length)).finally(() => pending.delete(name));
       if (signal !== undefined) pending.set(name, reading);

@@ -1,5 +1,5 @@
 /** File sources of a worker: its own deployed assets, an R2 bucket, or an HTTP origin. */
-import { rangeHeaders } from '../archiveParts.ts';
+import { requestOf } from '../archiveParts.ts';
 import type { FetchFile } from '../fetchHost.ts';
 import { contentRange, isReadByRanges, type Part, satisfy, wantedRange } from '../http/ranges.ts';
 
@@ -48,8 +48,7 @@ export function originOf(settings: Settings): FetchFile {
       'this worker has no source of files: deploy a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
     );
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
-  const urlOf = (path: string) => withSlash(ORIGIN) + path;
-  return (path, range) => fetch(urlOf(path), range === undefined ? {} : { headers: rangeHeaders(range) });
+  return (path, range) => fetch(withSlash(ORIGIN) + path, requestOf(range));
 }
 
 /**

@@ -20,7 +20,7 @@ const INFLATED_AT_ONCE = 64 * 1024;
 /** Copies of a cached file in memory: as bytes and as text. The compressed copy is small. */
 const COPIES_IN_MEMORY = 2;
 /** Memory overhead of a cache entry, besides its content. */
-const BYTES_PER_ENTRY = 600;
+export const BYTES_PER_ENTRY = 600;
 
 /** Milliseconds for which a changed file is not cached: another change may leave its modification time the same. */
 const TOO_FRESH_MS = 100;

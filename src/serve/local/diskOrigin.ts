@@ -11,7 +11,7 @@ import type { BuiltSite } from '../../pages/mirrorOptions.ts';
 import { type Answer, type PageAnswer, readFacts, respond } from '../../pages/respond.ts';
 import type { Asked, Content, Origin } from '../http/handler.ts';
 import { isReadByRanges } from '../http/ranges.ts';
-import { type BuiltFile, BuiltFiles, Bytes, ForeignFileError } from './builtFiles.ts';
+import { type BuiltFile, BuiltFiles, BYTES_PER_ENTRY, Bytes, ForeignFileError } from './builtFiles.ts';
 import { WatchedBuild } from './watchedBuild.ts';
 
 /** Maximum number of attempts per request while a build replaces files. The first attempt may use an outdated manifest. */
@@ -19,8 +19,6 @@ const ATTEMPTS = 4;
 
 /** An answer is stored as text, as bytes and compressed. */
 const COPIES = 3;
-/** Memory overhead of an answer, besides its content. */
-const BYTES_PER_ANSWER = 600;
 
 /** The client of a request has disconnected. format/archiveReader.ts recognises aborted reads by `name`. */
 export class ClientLeftError extends Error {
@@ -110,7 +108,7 @@ export class DiskOrigin implements Origin<BuiltFile, Readable, LocalRequest> {
     this.#answers.set(site, known);
     return known.get(target, async () => {
       const value = await respond(target, site, files, answerFromLists, this.#cache);
-      const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
+      const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ENTRY : Number.POSITIVE_INFINITY;
       // With infinity, the answer is not cached: a long one would displace many others, and `BuiltFiles` caches pages.
       return { value, bytes: bytes <= this.limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
     });

@@ -1,5 +1,5 @@
 /** The Netlify edge function: answers from files on the site's CDN. If it fails, the redirect rules in netlify.toml apply. */
-import { rangeHeaders } from '../archiveParts.ts';
+import { requestOf } from '../archiveParts.ts';
 import { type FetchFile, FetchMirror } from '../fetchHost.ts';
 
 /** `excludedPath` lets the CDN serve JSON files, so that this function does not call itself to read a page. */
@@ -20,8 +20,7 @@ let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 export default async function activity(request: Request): Promise<Response> {
   const { origin } = new URL(request.url);
   if (last?.origin !== origin) {
-    const fetchFile: FetchFile = (path, range) =>
-      fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: rangeHeaders(range) });
+    const fetchFile: FetchFile = (path, range) => fetch(new URL(`/${path}`, origin), requestOf(range));
     last = { origin, mirror: new FetchMirror(fetchFile, Number.POSITIVE_INFINITY) };
   }
   // Answers 404 itself for other paths: the redirect rules would treat such a path with a stray slash as an API request.
