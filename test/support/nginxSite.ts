@@ -1,4 +1,4 @@
-/** Makes hosting/nginx/nginx.conf ready for a test, with the changes that its first lines ask an operator to make. */
+/** Makes hosting/nginx/nginx.conf ready for a test, with the changes that hosting/README.md asks an operator to make. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './cli.ts';
