@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { nearest } from '../src/cli/nearestWord.ts';
+import { unknownCommand } from '../src/cli/nearestWord.ts';
 import { EXIT, hasTooManyFiles, messageOf, RAISE_OPEN_FILES } from '../src/errors.ts';
 import { VERSION } from '../src/version.ts';
 
@@ -79,10 +79,7 @@ function main(): void {
   // `readRows` is not in the list of commands: only pulls start it.
   else if (Object.hasOwn(COMMANDS, name) || name === 'readRows') load(name);
   else {
-    const near = nearest(name, Object.keys(COMMANDS));
-    const names = Object.keys(COMMANDS).join(', ');
-    process.stderr.write(`Error: unknown command ${JSON.stringify(name)}; commands are ${names}\n`);
-    if (near !== undefined) process.stderr.write(`  Did you mean ${near}?\n`);
+    process.stderr.write(unknownCommand(name, Object.keys(COMMANDS)));
     process.exitCode = EXIT.usage;
   }
 }

@@ -7,11 +7,8 @@ require('../src/loadTypeScript.cjs');
 if (/^[A-Za-z]+$/.test(command) && existsSync(file)) {
   require(file);
 } else {
-  const { nearest } = require('../src/cli/nearestWord.ts');
+  const { unknownCommand } = require('../src/cli/nearestWord.ts');
   const commands = readdirSync(__dirname).flatMap((name) => (name.endsWith('.ts') ? [name.slice(0, -3)] : []));
-  const near = nearest(command, commands);
-  process.stderr.write(
-    `Error: unknown command ${JSON.stringify(command)}; commands are ${commands.join(', ')}\n${near === undefined ? '' : `  Did you mean ${near}?\n`}`,
-  );
+  process.stderr.write(unknownCommand(command, commands));
   process.exitCode = 1;
 }

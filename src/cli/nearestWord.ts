@@ -5,7 +5,7 @@ import { distance } from 'fastest-levenshtein';
 const [LETTERS_PER_FAULT, MOST_FAULTS, LEAST_PREFIX] = [3, 3, 3];
 
 /** Returns the word nearest to `given`, ignoring case. Of several, returns the first. Undefined if no word is near. */
-export function nearest(given: string, words: readonly string[]): string | undefined {
+function nearest(given: string, words: readonly string[]): string | undefined {
   const meant = given.toLowerCase();
   let best: { readonly word: string; readonly faults: number } | undefined;
   for (const word of words) {
@@ -35,3 +35,6 @@ export function didYouMean(given: string, words: readonly string[], spell = (wor
   const word = nearest(given, words);
   return word === undefined ? '' : `; did you mean ${spell(word)}?`;
 }
+
+export const unknownCommand = (given: string, names: readonly string[]): string =>
+  `Error: unknown command ${JSON.stringify(given)}; commands are ${names.join(', ')}${didYouMean(given, names)}\n`;

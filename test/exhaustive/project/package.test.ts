@@ -71,7 +71,7 @@ describe.sequential('the package of the program', () => {
       expect(help.stdout).not.toContain('npm ');
     }
     expect(await mirror([])).toMatchObject({ code: 1, stdout: '' });
-    expect(await mirror(['biuld'])).toMatchObject({ code: 1, stderr: expect.stringContaining('Did you mean build?') });
+    expect(await mirror(['biuld'])).toMatchObject({ code: 1, stderr: expect.stringContaining('; did you mean build?') });
     expect(await mirror(['build', '--inptu'])).toMatchObject({ code: 1, stderr: expect.stringContaining('See rune-mirror build --help.') });
     expect(await mirror(['serve', '--dir', 'none'])).toMatchObject({
       code: 2,
