@@ -59,9 +59,12 @@ export async function writeSortedFile(
     const endPage = () => {
       if (page.length === 0) return;
       const content = Buffer.concat(page);
-      const numbers = Buffer.alloc(8);
-      numbers.writeDoubleLE(bytes);
-      index.push(Buffer.concat([content.subarray(0, OUTPOINT_BYTES), numbers, sha256Of(content).subarray(0, 8)]));
+      // Not from the pool of small buffers: an entry of the index would keep a piece of the pool, 8 KB, in memory.
+      const entry = Buffer.alloc(INDEX_ENTRY);
+      content.copy(entry, 0, 0, OUTPOINT_BYTES);
+      entry.writeDoubleLE(bytes, OUTPOINT_BYTES);
+      sha256Of(content).copy(entry, OUTPOINT_BYTES + 8, 0, 8);
+      index.push(entry);
       writeFileSync(file, content);
       [page, size, bytes] = [[], 0, bytes + size];
     };

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { attempt } from '../../src/attempt.ts';
@@ -11,7 +13,7 @@ import { runeId } from '../../src/runes/runeId.ts';
 import type { Changes, RuneOutput } from '../../src/runes/unspentLedger.ts';
 import { DiskLedger, type IndexedBlock, type KnownRune } from '../../src/unspent/diskLedger.ts';
 import { entryOf, outputAt } from '../../src/unspent/entries.ts';
-import { DamagedStateError } from '../../src/unspent/sortedFile.ts';
+import { DamagedStateError, writeSortedFile } from '../../src/unspent/sortedFile.ts';
 import { temporaryFolder } from '../support/build.ts';
 import { outpointOf } from '../support/memoryLedger.ts';
 
@@ -253,4 +255,23 @@ it('outputs are read as written', () => {
   const balance = fc.record({ rune: fc.maxSafeNat(), amount: fc.bigInt(1n, 2n ** 128n - 1n) });
   const output = fc.record({ script: fc.uint8Array(), balances: fc.array(balance, { minLength: 1 }) });
   fc.assert(fc.property(output, (one) => void expect(outputAt(entryOf(new Uint8Array(36), one), 0)).toEqual(one)));
+});
+
+it('A sorted file of many outputs is written with little memory', async () => {
+  const [parts, ofPart] = [40, 5000];
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  let [first, last] = [0, 0];
+  const entries = function* () {
+    for (let part = 0; part < parts; part += 1) {
+      // Small buffers are pieces of larger ones, which stay in memory as long as one of the pieces does.
+      yield Array.from({ length: ofPart }, (_, i) => Buffer.from((part * ofPart + i).toString(16).padStart(144, '0'), 'hex'));
+      collect();
+      last = process.memoryUsage().arrayBuffers;
+      first ||= last;
+    }
+  };
+  const { bytes } = await writeSortedFile(temporaryFolder(), 'sorted', entries(), parts * ofPart, LIMITS);
+  expect(bytes).toBe(parts * ofPart * 72);
+  expect(last - first).toBeLessThan(bytes / 10);
 });
