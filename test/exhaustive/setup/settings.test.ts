@@ -245,6 +245,14 @@ describe('commands', () => {
       const failures = () =>
         said.stderr.match(/upload ended with exit code 3; trying again in \d+ s, or after the next block/g)?.length ?? 0;
       try {
+        let before = '';
+        await until(async () => {
+          before = (await sendTo(metrics)('GET', '/metrics').catch(() => undefined))?.body ?? '';
+          return before !== '';
+        }, child);
+        expect(before).toContain('rune_mirror_failures_total{step="build"} 0\n');
+        expect(before).toMatch(/rune_mirror_failures_total\{step="upload"\} \d+\n/);
+        expect(before).toMatch(/rune_mirror_step_timestamp_seconds\{step="upload"\} \d{10}/);
         await until(() => failures() > 0, child);
         expect(said.stdout).toContain('Following');
         node.replace(chain);
@@ -266,7 +274,7 @@ describe('commands', () => {
         expect([line, entry !== undefined]).toEqual([line, format === 'json']);
         if (entry === undefined) continue;
         expect(entry.time).toMatch(/^2\d{3}-\d{2}-\d{2}T[\d:.]+Z$/);
-        expect([line, entry.level === 'error']).toEqual([line, line.includes('trying again in')]);
+        expect([line, entry.level === 'error']).toEqual([line, /trying again in|"rclone: (?!NOTICE)/.test(line)]);
       }
       const manifest = JSON.parse(readFileSync(join(work, 'site/runes/v1/manifest.json'), 'utf8')) as object;
       expect(manifest).toMatchObject({ layout: 'archive', dialect: 'hiro', tip: { height: 7 } });
@@ -274,6 +282,22 @@ describe('commands', () => {
       expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
     },
   );
+
+  it('update --follow says once that it was stopped during the first pull', async () => {
+    const { node, child, said } = await following('--log', 'json');
+    // The child still has to start.
+    node.faults.push({ on: '/rest/block/', delay: 600_000, times: 100 });
+    try {
+      await until(() => node.calls.some((call) => call.startsWith('/rest/block/')), child);
+      child.kill('SIGINT');
+      expect(await endOf(child)).toEqual([130, null]);
+      const errors = said.stderr.split('\n').filter((line) => line.includes('"level":"error"'));
+      expect(errors).toEqual([expect.stringContaining('stopped; fetched blocks are kept, and the same command continues')]);
+    } finally {
+      child.kill('SIGKILL');
+      await node.close();
+    }
+  });
 
   it('the pull of update --follow ends when its command is killed', async () => {
     const { node, child, said } = await following();
