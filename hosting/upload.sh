@@ -68,7 +68,7 @@ exec 9>"$state/lock"
 # The kernel releases the lock with the last process that has it, even an rclone that outlives this script.
 if command -v flock >/dev/null && ! flock -n 9; then die 3 "another upload to $remote is running"; fi
 # `npm run update` has its end of this pipe open as long as it lives, and gives this script a process group of its own.
-if [ -n "${RUNE_MIRROR_STEP:-}" ]; then
+if [ -n "${RUNE_MIRROR_STEP+x}" ]; then
   exec 4<&0
   { read -r _ || kill 0; } <&4 >/dev/null 2>&1 &
   # shellcheck disable=SC2064
@@ -80,7 +80,7 @@ fi
 shape() { sed -n -e '/^  "\(sample\|network\)"/p' -e '/^  "layout"/,/^  "operation_pages"/p'; }
 status=0
 # An early word about a storage that is down or silent is worth more than another try.
-rclone cat "$root$manifest" --low-level-retries 1 --timeout 10s >"$state/manifest" 2>"$state/errors" || status=$?
+rclone cat "$root$manifest" --low-level-retries 1 --timeout 7s >"$state/manifest" 2>"$state/errors" || status=$?
 case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(few <"$state/errors")" ;; esac
 if [ -z "$replace" ] && [ -s "$state/manifest" ] && [ "$(shape <"$state/manifest")" != "$(shape <"$dist/$manifest")" ]; then
   die 2 "$remote has another mirror: its network, layout, dialect, page sizes or pages by operation differ, or one of both is the sample. Upload to another folder or bucket, then point the host there. --replace replaces it."
