@@ -138,8 +138,8 @@ async function runStep({ name, line: [file = '', ...args] }: Step, lines: Lines 
     const [code] = (await once(child, 'close').catch((error: unknown) => {
       throw new CliError(`${name} cannot start: ${messageOf(error)}`, EXIT.buildFailed);
     })) as [number | null];
-    // The step has already said that it was stopped.
-    if (code === EXIT.interrupted) process.exit(code);
+    // A pull or a build has already said that it was stopped.
+    if (code === EXIT.interrupted && lines === undefined && !isUpload) process.exit(code);
     if (code !== EXIT.done)
       throw new CliError(
         code === null ? `${name} was stopped by a signal` : `${name} ended with exit code ${code}`,

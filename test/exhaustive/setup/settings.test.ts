@@ -1,5 +1,6 @@
 /** Tests the settings file: which flags it replaces, which values it refuses, and which commands write and use it. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -290,7 +291,7 @@ describe('commands', () => {
     try {
       await until(() => node.calls.some((call) => call.startsWith('/rest/block/')), child);
       child.kill('SIGINT');
-      expect(await endOf(child)).toEqual([130, null]);
+      expect(await once(child, 'close')).toEqual([130, null]);
       expect(said.stderr.match(/.*(?:stopped|Error|"error"|ended with).*/g)).toEqual([
         expect.stringContaining('stopped; fetched blocks are kept, and the same command continues'),
       ]);
