@@ -55,7 +55,9 @@ export function parseKey(text: string): NoteKey {
   const bytes = fromBase64(encoded);
   const publicKey = new Uint8Array(bytes?.subarray(1) ?? []);
   if (!isKeyName(name) || bytes?.[0] !== ED25519 || publicKey.length !== KEY_BYTES || keyIdOf(name, publicKey) !== id)
-    throw new NoteError(`${JSON.stringify(text.slice(0, 100))} is not a public key, such as mirror.example.org+0a1b2c3d+AbCd…`);
+    throw new NoteError(
+      `${text.startsWith('PRIVATE') ? 'a private key' : JSON.stringify(text.slice(0, 100))} is not a public key, such as mirror.example.org+0a1b2c3d+AbCd…`,
+    );
   return { text, name, id, publicKey };
 }
 

@@ -151,6 +151,27 @@ describe('a base URL', () => {
     }
   });
 
+  it('with a malformed option or argument causes a TypeError that names it', async () => {
+    const base = `http://127.0.0.1:${port}`;
+    const options = { timeoutMs: Number.NaN, freshMs: '5', maxAge: -1, keys: 'a+00000000+b', remember: {} };
+    for (const [name, value] of Object.entries(options)) {
+      const open = () => new bundled.Mirror(base, { [name]: value } as never);
+      expect(open).toThrow(TypeError);
+      expect(open).toThrow(`${name} must `);
+    }
+    const mirror = new bundled.Mirror(base);
+    const none = undefined as never;
+    await expect(mirror.balances(none)).rejects.toThrow(new TypeError('address must be a text or a number, not undefined'));
+    await expect(mirror.etching(none)).rejects.toThrow(new TypeError('rune must be a text or a number, not undefined'));
+    await expect(mirror.classify(none)).rejects.toThrow(new TypeError('outputs must be a list'));
+    for (const key of ['a+00000000+b', 'PRIVATE+KEY+a+00000000+c2VjcmV0']) {
+      const answer: Promise<unknown> = new bundled.Mirror(base, { keys: [key] }).etchings();
+      const error = await answer.catch((reason: unknown) => reason);
+      expect([error instanceof TypeError, String(error)]).toEqual([true, expect.stringMatching(/keys: .* is not a public key/)]);
+      expect(String(error)).not.toContain('c2VjcmV0');
+    }
+  });
+
   it('without a mirror gives an error, not an empty list', async () => {
     const base = `http://127.0.0.1:${port}/runes/v1`;
     await expect(bundled.activity({ base, block: 2000007 })).rejects.toThrow(

@@ -52,6 +52,9 @@ export class MirrorError extends Error {
   }
 }
 
+/** Thrown for an argument that the caller has to correct. Unlike other errors in the middle of an answer, it does not become a MirrorError. */
+class ArgumentError extends TypeError {}
+
 const failed = (status: ErrorStatus, message: string, cause?: unknown): MirrorError =>
   new MirrorError(status, REASONS[status], message, { cause });
 
@@ -65,7 +68,11 @@ function proverOf(options: MirrorOptions): (files: MirrorFiles) => MirrorFiles {
     let proven: MirrorFiles | undefined;
     const load = async () => {
       const bundle = await later.proofs();
-      proofs ??= new bundle.Proofs(options);
+      try {
+        proofs ??= new bundle.Proofs(options);
+      } catch (error) {
+        throw new ArgumentError(`keys: ${messageOf(error)}`, { cause: error });
+      }
       proven ??= proofs.over(files);
       return proven;
     };
@@ -114,6 +121,7 @@ export class Mirror {
   constructor(base: string | URL, options: MirrorOptions = {}) {
     const { fetch = globalThis.fetch, freshMs = FRESH_MS, timeoutMs } = options;
     const folder = folderOf(base);
+    checkOptions(options);
     const prove = options.keys === undefined ? undefined : proverOf(options);
     // Calls share reads only if the same signal aborts them (clientFiles.ts).
     const shared = new WeakMap<AbortSignal, MirrorFiles>();
@@ -134,31 +142,32 @@ export class Mirror {
   }
 
   async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
-    return this.#find(`etchings/${encode(String(rune))}`, signal);
+    return this.#find(`etchings/${encode(rune, 'rune')}`, signal);
   }
 
   async balances(address: string, window?: WindowQuery): Promise<BalancePage> {
-    return this.#list(`addresses/${encode(address)}/balances`, window);
+    return this.#list(`addresses/${encode(address, 'address')}/balances`, window);
   }
 
   async holders(rune: string | number, window?: WindowQuery): Promise<HolderPage> {
-    return this.#list(`etchings/${encode(String(rune))}/holders`, window);
+    return this.#list(`etchings/${encode(rune, 'rune')}/holders`, window);
   }
 
   async holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined> {
-    return this.#find(`etchings/${encode(String(rune))}/holders/${encode(address)}`, signal);
+    return this.#find(`etchings/${encode(rune, 'rune')}/holders/${encode(address, 'address')}`, signal);
   }
 
   async output(output: string, { height, signal }: Cancellable & { readonly height?: number | undefined } = {}): Promise<OutputAnswer> {
     // Electrum servers give unconfirmed outputs the height 0 or -1, and a mirror knows nothing about these outputs.
     if (height !== undefined && !(Number.isSafeInteger(height) && height > 0))
       throw failed(400, `${height} is not the height of an output's block`);
-    const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output)}`, signal);
+    const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output, 'output')}`, signal);
     if (height === undefined || height <= answer.block_height) return answer;
     throw failed(503, `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`);
   }
 
   async classify(outputs: readonly OutputToClassify[], { signal }: Cancellable = {}): Promise<ClassifiedOutput[]> {
+    if (!Array.isArray(outputs)) throw new TypeError('outputs must be a list');
     if (outputs.length > MOST_OUTPUTS) throw new TypeError(`classify takes up to ${MOST_OUTPUTS} outputs, but got ${outputs.length}`);
     let classes: readonly OutputClass[] | string;
     try {
@@ -185,16 +194,16 @@ export class Mirror {
   }
 
   async outputs(address: string, window?: WindowQuery): Promise<OutputPage> {
-    return this.#list(`addresses/${encode(address)}/outputs`, window);
+    return this.#list(`addresses/${encode(address, 'address')}/outputs`, window);
   }
 
   async runeActivity(rune: string | number, { address, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
-    const only = address === undefined ? '' : `/${encode(address)}`;
-    return this.#list(`etchings/${encode(String(rune))}/activity${only}`, window);
+    const only = address === undefined ? '' : `/${encode(address, 'address')}`;
+    return this.#list(`etchings/${encode(rune, 'rune')}/activity${only}`, window);
   }
 
   async addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage> {
-    return this.#list(`addresses/${encode(address)}/activity`, window);
+    return this.#list(`addresses/${encode(address, 'address')}/activity`, window);
   }
 
   /** Fetches a window of the list at a path below `/runes/v1/`. */
@@ -282,11 +291,24 @@ export class Mirror {
       return await unlessAborted(work, signal);
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      if (error instanceof MirrorError || !(error instanceof Error)) throw error;
+      if (error instanceof MirrorError || error instanceof ArgumentError || !(error instanceof Error)) throw error;
       if (error instanceof MissingFileError) throw failed(503, `${RETRY_LATER} (${error.message})`, error);
       throw failed(503, error.message, error instanceof UnreadableError ? error.cause : error);
     }
   }
+}
+
+/** Throws a TypeError that names the first malformed option. Malformed keys are found when proofs.js is loaded. */
+function checkOptions({ keys, remember, ...options }: MirrorOptions): void {
+  for (const name of ['freshMs', 'timeoutMs', 'maxAge'] as const) {
+    const value = options[name];
+    if (value !== undefined && !(typeof value === 'number' && value >= 0))
+      throw new TypeError(`${name} must be a number of milliseconds, not ${value}`);
+  }
+  if (keys !== undefined && !(Array.isArray(keys) && keys.every((key) => typeof key === 'string')))
+    throw new TypeError('keys must be a list of public keys, each a text');
+  if (remember !== undefined && !(typeof remember?.get === 'function' && typeof remember.set === 'function'))
+    throw new TypeError('remember must have the functions get and set');
 }
 
 /** Returns the URL of the mirror's files, with a trailing slash. */
@@ -306,14 +328,14 @@ function folderOf(base: string | URL): URL {
 
 function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery): string {
   if ((transaction === undefined) === (block === undefined)) throw new TypeError('a query must name either a transaction or a block');
-  const list = block === undefined ? `transactions/${encode(String(transaction))}` : `blocks/${encode(String(block))}`;
+  const list = block === undefined ? `transactions/${encode(transaction, 'transaction')}` : `blocks/${encode(block, 'block')}`;
   return `/runes/v1/${list}/activity${queryOf({ offset, limit, operation_type: operation })}`;
 }
 
 function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
   const query = Object.entries(parameters)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${encode(String(value))}`);
+    .map(([name, value]) => `${name}=${encode(value, name)}`);
   return query.length === 0 ? '' : `?${query.join('&')}`;
 }
 
@@ -326,5 +348,11 @@ const parseExactly = (body: string) =>
     body.replace(/(\w":)(\d{16,})/g, (all, key: string, digits: string) => (Number.isSafeInteger(+digits) ? all : `${key}"${digits}"`)),
   );
 
-/** Percent-encodes a part of a target. Replaces lone surrogates, for which `encodeURIComponent` throws, by U+FFFD. */
-const encode = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
+/**
+ * Percent-encodes an argument as a part of a target. Replaces lone surrogates, for which `encodeURIComponent` throws, by U+FFFD. Throws a
+ * TypeError that names the argument if it is neither a text nor a number.
+ */
+function encode(value: unknown, name: string): string {
+  if (typeof value !== 'string' && typeof value !== 'number') throw new TypeError(`${name} must be a text or a number, not ${value}`);
+  return encodeURIComponent(String(value).replace(/\p{Surrogate}/gu, '\ufffd'));
+}

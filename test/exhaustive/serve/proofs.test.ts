@@ -412,8 +412,8 @@ describe('a client with keys', () => {
   });
 
   it('refuses malformed keys, and an empty list of keys', async () => {
-    expect(await ask({ keys: [KEY.privateText] })).toMatch(/is not a public key/);
-    expect(await ask({ keys: [] })).toBe('refused: the list of keys is empty, so no mirror can be trusted');
+    await expect(ask({ keys: [KEY.privateText] })).rejects.toThrow(/^keys: a private key is not a public key/);
+    await expect(ask({ keys: [] })).rejects.toThrow('keys: the list of keys is empty, so no mirror can be trusted');
   });
 
   it('refuses everything if the platform cannot check signatures', async () => {
