@@ -30,33 +30,14 @@ command -v rclone >/dev/null || die 3 'rclone is not installed; see https://rclo
 is_finished() { [ "$(wc -l <"$dist/.rune-activity-mirror")" -eq 1 ]; }
 is_finished || die 3 "a build is using $dist, or was killed there. Build again first."
 uploaded=$(cksum <"$dist/$manifest")
-is_same() { [ "$(cksum <"$dist/$manifest")" = "$uploaded" ] && is_finished; }
-check_same() { is_same || die 3 "$dist was changed during the upload. Run this again."; }
+check_same() { [ "$(cksum <"$dist/$manifest")" = "$uploaded" ] && is_finished || die 3 "$dist was changed during the upload. Run this again."; }
 
 # Files are small, so many transfers in parallel hide the latency. A token for one bucket may not check that the bucket
-# exists. By default, rclone would repeat requests to a storage that is down for many minutes, without a word.
+# exists.
 export RCLONE_TRANSFERS="${RCLONE_TRANSFERS:-32}" RCLONE_CHECKERS="${RCLONE_CHECKERS:-32}" RCLONE_FAST_LIST=true
-export RCLONE_S3_NO_CHECK_BUCKET=true RCLONE_RETRIES="${RCLONE_RETRIES:-1}" RCLONE_LOW_LEVEL_RETRIES="${RCLONE_LOW_LEVEL_RETRIES:-3}"
-export RCLONE_CONTIMEOUT="${RCLONE_CONTIMEOUT:-10s}" RCLONE_TIMEOUT="${RCLONE_TIMEOUT:-30s}"
-# Prints rclone's messages without their times, of those that end alike only the first. A build that runs meanwhile causes errors about
-# its files, which say nothing.
-few() {
-  shown='|' more=0
-  while IFS= read -r line; do
-    line=${line#[0-9][0-9][0-9][0-9]/[0-9][0-9]/[0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9] }
-    end=${line%%, request id*} && end=${end##*: }
-    case $shown in
-      *"|$end|"*) more=$((more + 1)) ;;
-      *) if is_same; then echo "rclone: $line" | tr '\t' ' '; fi && shown="$shown$end|" ;;
-    esac
-  done
-  [ "$more" -eq 0 ] || ! is_same || echo "rclone: and $more more lines that end like these"
-}
+export RCLONE_S3_NO_CHECK_BUCKET=true
 must() {
-  rm -f "$state/failed"
-  # The exit code of a pipe is that of its last command.
-  { { rclone "$@" 2>&1 >&3 || touch "$state/failed"; } | few >&2; } 3>&1
-  [ -f "$state/failed" ] || return 0
+  rclone "$@" && return
   check_same
   die 3 'rclone failed, see above. Check that the bucket exists and that rclone may write to it, and run this again.'
 }
@@ -67,34 +48,15 @@ mkdir -p "$state"
 exec 9>"$state/lock"
 # The kernel releases the lock with the last process that has it, even an rclone that outlives this script.
 if command -v flock >/dev/null && ! flock -n 9; then die 3 "another upload to $remote is running"; fi
-# `npm run update` has its end of this pipe open as long as it lives, and gives this script a process group of its own.
-if [ -n "${RUNE_MIRROR_STEP+x}" ]; then
-  exec 4<&0
-  { read -r _ || kill 0; } <&4 >/dev/null 2>&1 &
-  # shellcheck disable=SC2064
-  trap "kill $! 2>/dev/null || :" EXIT
-fi
 
 # A host that still uses the old manifest would report ids as unknown if their paths changed, and another mirror has other
 # blocks. So these manifest fields must not change.
 shape() { sed -n -e '/^  "\(sample\|network\)"/p' -e '/^  "layout"/,/^  "operation_pages"/p'; }
 status=0
-# An early word about a storage that is down or silent is worth more than another try.
-rclone cat "$root$manifest" --low-level-retries 1 --timeout 7s >"$state/manifest" 2>"$state/errors" || status=$?
-case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(few <"$state/errors")" ;; esac
+rclone cat "$root$manifest" >"$state/manifest" 2>"$state/errors" || status=$?
+case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(cat "$state/errors")" ;; esac
 if [ -z "$replace" ] && [ -s "$state/manifest" ] && [ "$(shape <"$state/manifest")" != "$(shape <"$dist/$manifest")" ]; then
   die 2 "$remote has another mirror: its network, layout, dialect, page sizes or pages by operation differ, or one of both is the sample. Upload to another folder or bucket, then point the host there. --replace replaces it."
-fi
-
-# The window of a mirror moves with its tip. A mirror that loses or gains many more blocks at its beginning is another one.
-first() { sed -n 's/^      \([0-9]*\),$/\1/p' "$1" | head -n 1; }
-tip() { sed -n '/^  "tip"/,/}/s/.*"height": \([0-9]*\).*/\1/p' "$1"; }
-old=$(first "$state/manifest") new=$(first "$dist/$manifest")
-if [ -z "$replace" ] && [ -n "$old" ] && [ -n "$new" ]; then
-  moved=$((new - old)) grown=$(($(tip "$dist/$manifest") - $(tip "$state/manifest")))
-  if [ "$moved" -lt 0 ] || [ "$moved" -gt $((grown > 0 ? grown + 200 : 200)) ]; then
-    die 2 "$remote has another mirror: its first block is $old, and that of $dist is $new. Upload to another folder or bucket. --replace replaces it."
-  fi
 fi
 
 lists() { sed -n '/^  "lists"/,/^  }/s/^    "\([a-z_]*\)".*/\1/p' "$1" | sort; }

@@ -50,8 +50,7 @@ export function remoteOf(flags: Flags): string | undefined {
 /** Metrics of --follow. */
 const FOLLOWING = {
   rune_mirror_step_seconds: 'Duration of the last pull, build and upload.',
-  rune_mirror_step_timestamp_seconds:
-    'When a new block was last pulled and built, and when an upload last succeeded (at first, when the command started), in seconds since 1970.',
+  rune_mirror_step_timestamp_seconds: 'When a new block was last pulled and built, and when an upload ended last, in seconds since 1970.',
   rune_mirror_failures_total: 'Failed builds and uploads, which are tried again.',
   rune_mirror_pull_peak_memory_bytes: 'Largest memory of the process that pulls and builds.',
 };
@@ -113,33 +112,22 @@ interface Lines {
 const plainLines = ({ name }: Step, log: Log): Lines => ({
   // A line may quote the answer of a server, so no control character of it may reach the terminal.
   out: (line) => log.info(name, printable(line)),
-  err: (line) => (RCLONE_ERROR.test(line) ? log.failure(printable(line)) : log.notice(printable(line))),
+  err: (line) => log.notice(printable(line)),
 });
-
-/** Messages of rclone about failures, as hosting/upload.sh prints them. Some have no level. */
-const RCLONE_ERROR = /^rclone: (?!NOTICE|INFO|DEBUG|WARNING)/;
-
-/** Messages of hosting/upload.sh if a build changed the output during the upload, or is changing it. */
-const BUILD_MEANWHILE = /was changed during the upload|a build is using/;
 
 /** Runs a step, which prints to `lines` or the terminal. Rejects with its exit code, and names the steps `later`, which do not run. */
 async function runStep({ name, line: [file = '', ...args] }: Step, lines: Lines | undefined, later: readonly Step[] = []): Promise<void> {
   const output = lines === undefined ? 'inherit' : 'pipe';
-  const isUpload = name === 'upload';
-  const env = { ...process.env, [STEP_VARIABLE]: '1' };
-  // The pipe tells hosting/upload.sh when this command was killed, and signals to its group also reach rclone.
-  const child: ChildProcess = spawn(file, args, { stdio: [isUpload ? 'pipe' : 'ignore', output, output], env, detached: isUpload });
+  const child: ChildProcess = spawn(file, args, { stdio: ['ignore', output, output], env: { ...process.env, [STEP_VARIABLE]: '1' } });
   if (child.stdout !== null) createInterface({ input: child.stdout }).on('line', lines?.out ?? ignore);
   if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', lines?.err ?? ignore);
   // A terminal signals the step, too, but a service manager or `kill` may signal only this command.
-  const stop = () => void (isUpload && child.pid !== undefined ? process.kill(-child.pid, 'SIGTERM') : child.kill('SIGTERM'));
+  const stop = () => void child.kill('SIGTERM');
   process.on('SIGINT', stop).on('SIGTERM', stop);
   try {
     const [code] = (await once(child, 'close').catch((error: unknown) => {
       throw new CliError(`${name} cannot start: ${messageOf(error)}`, EXIT.buildFailed);
     })) as [number | null];
-    // A pull or a build has already said that it was stopped.
-    if (code === EXIT.interrupted && lines === undefined && !isUpload) process.exit(code);
     if (code !== EXIT.done)
       throw new CliError(
         code === null ? `${name} was stopped by a signal` : `${name} ended with exit code ${code}`,
@@ -162,48 +150,28 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log
     if (typeof seconds === 'number') metrics.set(`rune_mirror_step_seconds{step="${step}"}`, seconds);
     metrics.set(`rune_mirror_step_timestamp_seconds{step="${step}"}`, Date.now() / 1000);
   };
-  const failed = (step: string, by = 1) => metrics.add(`rune_mirror_failures_total{step="${step}"}`, by);
-  // An alert can only compare metrics that exist before the first failure.
-  failed('build', 0);
-  if (upload !== undefined) {
-    failed('upload', 0);
-    done('upload', undefined);
-  }
+  const failed = (step: string) => metrics.add(`rune_mirror_failures_total{step="${step}"}`);
   let uploading: Promise<void> | undefined;
   let isWanted = false;
   let pause = new AbortController();
   let hasEnded = false;
-  /** The error with which the pull ended. */
-  let ending: CliError | undefined;
   const run = async (step: Step): Promise<void> => {
     for (let wait = FIRST_PAUSE_MS; isWanted && !hasEnded; ) {
       isWanted = false;
       const clock = new Stopwatch();
-      const lines = plainLines(step, log);
-      let isOutdated = false;
-      const err = (line: string): void => {
-        if (BUILD_MEANWHILE.test(line)) isOutdated = true;
-        else lines.err(line);
-      };
       try {
-        await runStep(step, { ...lines, err });
+        await runStep(step, plainLines(step, log));
         log.info('uploaded', `Uploaded in ${clock.total} s.`, { seconds: clock.total });
         done('upload', clock.total);
         wait = FIRST_PAUSE_MS;
       } catch (error) {
         if (hasEnded) break;
-        if (isOutdated) {
-          log.info('outdated', 'A build has changed the output during the upload, which starts again after it.');
-          // The build has ended if it asked for an upload.
-          if (isWanted) continue;
-        } else {
-          failed('upload');
-          log.failure(`${messageOf(error)}; trying again in ${wait / 1000} s, or after the next block`);
-        }
+        failed('upload');
+        log.failure(`${messageOf(error)}; trying again in ${wait / 1000} s, or after the next block`);
         isWanted = true;
         pause = new AbortController();
-        await sleep(isOutdated ? FIRST_PAUSE_MS : wait, undefined, { signal: pause.signal }).catch(ignore);
-        if (!isOutdated) wait = Math.min(2 * wait, LONGEST_PAUSE_MS);
+        await sleep(wait, undefined, { signal: pause.signal }).catch(ignore);
+        wait = Math.min(2 * wait, LONGEST_PAUSE_MS);
       }
     }
     uploading = undefined;
@@ -215,10 +183,8 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log
       return;
     }
     const { time: _time, level, event, message, ...fields } = entry;
-    const details = [fields['details'] ?? []].flat().map(String);
-    if (event === 'error') ending = new CliError(String(message), Number(fields['exit_code']), details);
-    else if (level === 'notice') log.notice(String(message));
-    else if (level === 'error') log.failure([message, ...details].join('\n  '));
+    if (level === 'notice') log.notice(String(message));
+    else if (level === 'error') log.failure([message, ...[fields['details'] ?? []].flat()].join('\n  '));
     else log.info(String(event), String(message), fields);
     if (event === 'failed') failed('build');
     if (event === 'followed') {
@@ -232,9 +198,7 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log
     uploading ??= run(upload);
   };
   try {
-    await runStep(pull, { out: relay, err: relay }).catch((error: unknown) => {
-      throw ending ?? error;
-    });
+    await runStep(pull, { out: relay, err: relay });
   } finally {
     hasEnded = true;
     pause.abort();
