@@ -36,9 +36,18 @@ check_same() { [ "$(cksum <"$dist/$manifest")" = "$uploaded" ] && is_finished ||
 # exists.
 export RCLONE_TRANSFERS="${RCLONE_TRANSFERS:-32}" RCLONE_CHECKERS="${RCLONE_CHECKERS:-32}" RCLONE_FAST_LIST=true
 export RCLONE_S3_NO_CHECK_BUCKET=true
+# By its defaults, rclone would try a bucket that does not answer for hours without a word.
+export RCLONE_RETRIES="${RCLONE_RETRIES:-1}" RCLONE_LOW_LEVEL_RETRIES="${RCLONE_LOW_LEVEL_RETRIES:-3}"
+export RCLONE_CONTIMEOUT="${RCLONE_CONTIMEOUT:-5s}" RCLONE_TIMEOUT="${RCLONE_TIMEOUT:-20s}"
+# Prints what rclone said, without times and levels: the first lines that differ in more than a path, and the number of the others.
+said() {
+  awk '{ sub(/^[0-9\/]+ [0-9:]+ +([A-Z]+ *: *)?/, ""); sub(/^\t/, ""); kind = $0; sub(/^[^:]*: /, "", kind) }
+    seen[kind]++ || shown == 5 { more++; next } { shown++; print } END { if (more) print "(rclone: " more " more lines)" }' "$state/errors"
+}
 must() {
-  rclone "$@" && return
+  rclone "$@" 2>"$state/errors" && said >&2 && return
   check_same
+  said >&2
   die 3 'rclone failed, see above. Check that the bucket exists and that rclone may write to it, and run this again.'
 }
 send() { must "$@" --header-upload 'Cache-Control: public, no-cache, must-revalidate'; }
@@ -53,8 +62,9 @@ if command -v flock >/dev/null && ! flock -n 9; then die 3 "another upload to $r
 # blocks. So these manifest fields must not change.
 shape() { sed -n -e '/^  "\(sample\|network\)"/p' -e '/^  "layout"/,/^  "operation_pages"/p'; }
 status=0
-rclone cat "$root$manifest" >"$state/manifest" 2>"$state/errors" || status=$?
-case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(cat "$state/errors")" ;; esac
+# rclone tries each of two requests six times, so a bucket that does not answer at all is given up after a minute.
+rclone cat "$root$manifest" --low-level-retries 2 --timeout 5s >"$state/manifest" 2>"$state/errors" || status=$?
+case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(said)" ;; esac
 if [ -z "$replace" ] && [ -s "$state/manifest" ] && [ "$(shape <"$state/manifest")" != "$(shape <"$dist/$manifest")" ]; then
   die 2 "$remote has another mirror: its network, layout, dialect, page sizes or pages by operation differ, or one of both is the sample. Upload to another folder or bucket, then point the host there. --replace replaces it."
 fi

@@ -50,7 +50,8 @@ export function remoteOf(flags: Flags): string | undefined {
 /** Metrics of --follow. */
 const FOLLOWING = {
   rune_mirror_step_seconds: 'Duration of the last pull, build and upload.',
-  rune_mirror_step_timestamp_seconds: 'When a new block was last pulled and built, and when an upload ended last, in seconds since 1970.',
+  rune_mirror_step_timestamp_seconds:
+    'When a new block was last pulled and built, and an upload succeeded, in seconds since 1970; 0: not yet.',
   rune_mirror_failures_total: 'Failed builds and uploads, which are tried again.',
   rune_mirror_pull_peak_memory_bytes: 'Largest memory of the process that pulls and builds.',
 };
@@ -150,7 +151,10 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log
     if (typeof seconds === 'number') metrics.set(`rune_mirror_step_seconds{step="${step}"}`, seconds);
     metrics.set(`rune_mirror_step_timestamp_seconds{step="${step}"}`, Date.now() / 1000);
   };
-  const failed = (step: string) => metrics.add(`rune_mirror_failures_total{step="${step}"}`);
+  const failed = (step: string, by = 1) => metrics.add(`rune_mirror_failures_total{step="${step}"}`, by);
+  // Alerts need a value before the first failure, and before the first success.
+  for (const step of upload === undefined ? ['build'] : ['build', 'upload']) failed(step, 0);
+  if (upload !== undefined) metrics.set('rune_mirror_step_timestamp_seconds{step="upload"}', 0);
   let uploading: Promise<void> | undefined;
   let isWanted = false;
   let pause = new AbortController();

@@ -396,8 +396,16 @@ describe('an upload that fails', () => {
     expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_ACCESS_KEY_ID: 'wrong' })).toContain(`${REMOTE} cannot be read`);
   });
 
-  it('advises to create a bucket that does not exist', async () => {
+  it('gives up a bucket that only has errors after a few requests, whose defaults would take minutes', async () => {
+    s3.intercept = () => Promise.resolve(500);
+    const said = await failure([REMOTE, dist], { RCLONE_RETRIES: '', RCLONE_LOW_LEVEL_RETRIES: '' });
+    expect(said).toContain(`${REMOTE} cannot be read`);
+    expect(s3.requests.length).toBeLessThan(20);
+  });
+
+  it('advises to create a bucket that does not exist, after a few lines of rclone, without its times', async () => {
     const said = await failure(['test:other-bucket', dist]);
+    expect(said).toMatch(/^(?:(?!\d{4}\/).*\n){1,5}\(rclone: \d+ more lines\)\nupload: rclone failed, .*\n$/);
     expect(said).toContain('NoSuchBucket');
     expect(said).toContain('Check that the bucket exists and that rclone may write to it');
   });

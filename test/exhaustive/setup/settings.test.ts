@@ -253,7 +253,9 @@ describe('commands', () => {
         const { body } = await sendTo(metrics)('GET', '/metrics');
         expect(body).toContain('rune_mirror_height 7\n');
         expect(body).toMatch(/rune_mirror_failures_total\{step="upload"\} [1-9]\d*\n/);
+        expect(body).toContain('rune_mirror_failures_total{step="build"} 0\n');
         expect(body).toMatch(/rune_mirror_step_timestamp_seconds\{step="build"\} \d{10}/);
+        expect(body).toContain('rune_mirror_step_timestamp_seconds{step="upload"} 0\n');
         expect(body).toMatch(/rune_mirror_pull_peak_memory_bytes \d{8,}\n/);
         child.kill(signal);
         expect(await endOf(child)).toEqual([0, null]);
