@@ -39,9 +39,11 @@ export RCLONE_S3_NO_CHECK_BUCKET=true
 # By its defaults, rclone would try a bucket that does not answer for hours without a word.
 export RCLONE_RETRIES="${RCLONE_RETRIES:-1}" RCLONE_LOW_LEVEL_RETRIES="${RCLONE_LOW_LEVEL_RETRIES:-3}"
 export RCLONE_CONTIMEOUT="${RCLONE_CONTIMEOUT:-5s}" RCLONE_TIMEOUT="${RCLONE_TIMEOUT:-20s}"
-# Prints what rclone said, without times and levels: the first lines that differ in more than a path, and the number of the others.
+# Prints what rclone said, without times and levels: the first lines that differ in more than a path, and the number of the
+# others. Variables may replace its configuration.
 said() {
-  awk '{ sub(/^[0-9\/]+ [0-9:]+ +([A-Z]+ *: *)?/, ""); sub(/^\t/, ""); kind = $0; sub(/^[^:]*: /, "", kind) }
+  awk '/NOTICE: Config file .* not found/ { next }
+    { sub(/^[0-9\/]+ [0-9:]+ +([A-Z]+ *: *)?/, ""); sub(/^\t/, ""); kind = $0; sub(/^[^:]*: /, "", kind) }
     seen[kind]++ || shown == 5 { more++; next } { shown++; print } END { if (more) print "(rclone: " more " more lines)" }' "$state/errors"
 }
 must() {

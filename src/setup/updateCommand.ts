@@ -129,6 +129,8 @@ async function runStep({ name, line: [file = '', ...args] }: Step, lines: Lines 
     const [code] = (await once(child, 'close').catch((error: unknown) => {
       throw new CliError(`${name} cannot start: ${messageOf(error)}`, EXIT.buildFailed);
     })) as [number | null];
+    // The step has already said that it was stopped.
+    if (code === EXIT.interrupted) process.exit(code);
     if (code !== EXIT.done)
       throw new CliError(
         code === null ? `${name} was stopped by a signal` : `${name} ended with exit code ${code}`,
@@ -144,6 +146,9 @@ const ignore = (): void => undefined;
 
 /** Pauses after a failed upload, in milliseconds: the first, and the longest. Each is twice the one before. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 600_000];
+
+/** What hosting/upload.sh says if a build changes the files. Here this is no failure, because an upload follows each build. */
+const OUTDATED = /was changed during the upload|^upload: a build is using/;
 
 /** Runs a pull that follows a node. Uploads after each build, one at a time. Repeats failed uploads, at once if there is a newer build. */
 async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log, metrics: Metrics): Promise<void> {
@@ -163,17 +168,27 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log
     for (let wait = FIRST_PAUSE_MS; isWanted && !hasEnded; ) {
       isWanted = false;
       const clock = new Stopwatch();
+      const lines = plainLines(step, log);
+      let isOutdated = false;
+      const err = (line: string): void => {
+        if (OUTDATED.test(line)) isOutdated = true;
+        else lines.err(line);
+      };
       try {
-        await runStep(step, plainLines(step, log));
+        await runStep(step, { ...lines, err });
         log.info('uploaded', `Uploaded in ${clock.total} s.`, { seconds: clock.total });
         done('upload', clock.total);
         wait = FIRST_PAUSE_MS;
       } catch (error) {
         if (hasEnded) break;
-        failed('upload');
-        log.failure(`${messageOf(error)}; trying again in ${wait / 1000} s, or after the next block`);
-        isWanted = true;
+        if (isOutdated) log.info('outdated', 'A build changed the files during the upload, which begins again after the build.');
+        else {
+          failed('upload');
+          log.failure(`${messageOf(error)}; trying again in ${wait / 1000} s, or after the next block`);
+        }
         pause = new AbortController();
+        if (isWanted) pause.abort();
+        isWanted = true;
         await sleep(wait, undefined, { signal: pause.signal }).catch(ignore);
         wait = Math.min(2 * wait, LONGEST_PAUSE_MS);
       }
@@ -188,7 +203,8 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log
     }
     const { time: _time, level, event, message, ...fields } = entry;
     if (level === 'notice') log.notice(String(message));
-    else if (level === 'error') log.failure([message, ...[fields['details'] ?? []].flat()].join('\n  '));
+    else if (event === 'failed') log.failure(String(message));
+    else if (event === 'error') log.error(String(message), [fields['details'] ?? []].flat().map(String), Number(fields['exit_code']));
     else log.info(String(event), String(message), fields);
     if (event === 'failed') failed('build');
     if (event === 'followed') {

@@ -3,20 +3,22 @@
  * from a mirror on this machine, and files go to an S3 server on this machine. Also builds as Netlify does. test/project/workflows.test.ts
  * checks the text of the workflow.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createMirrorServer } from '../../src/serve/local/server.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { type Finished, finished, ROOT, RUNNER, runProcess } from '../support/cli.ts';
-import type { FakeBlock } from '../support/fakeNode.ts';
+import { endOf, type Finished, finished, ROOT, RUNNER, runProcess, saidBy } from '../support/cli.ts';
+import { type FakeBlock, FakeNode } from '../support/fakeNode.ts';
 import { writeChain } from '../support/nodeRows.ts';
 import { blockBelow } from '../support/pages.ts';
+import { freePort } from '../support/ports.ts';
 import { extended } from '../support/runeChains.ts';
 import { integersFor } from '../support/seed.ts';
-import { type Listening, listening } from '../support/server.ts';
+import { type Listening, listening, sendTo } from '../support/server.ts';
+import { until } from '../support/until.ts';
 import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
 
 const MANIFEST = 'runes/v1/manifest.json';
@@ -86,7 +88,9 @@ beforeEach(() => {
 });
 
 /** Runs a script in a folder, without the environment variables of the tests. */
-function shell(script: string, cwd = workspace): Promise<Finished> {
+const shell = (script: string, cwd?: string): Promise<Finished> => finished(startShell(script, cwd));
+
+function startShell(script: string, cwd = workspace): ChildProcess {
   const file = join(work, 'script.sh');
   writeFileSync(file, script);
   const env = {
@@ -97,7 +101,7 @@ function shell(script: string, cwd = workspace): Promise<Finished> {
     RCLONE_CONFIG_MIRROR_ACCESS_KEY_ID: ACCESS_KEY.id,
     RCLONE_CONFIG_MIRROR_SECRET_ACCESS_KEY: ACCESS_KEY.secret,
   };
-  return finished(spawn('sh', ['-e', file], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }));
+  return spawn('sh', ['-e', file], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 /** Checks that the output equals a build of the source's blocks, and that the bucket has its files. */
@@ -136,6 +140,35 @@ it('is run by the script for cron in docs/run-a-mirror.md, of which a second run
   ).toEqual([0, 0]);
   expect(runs.filter(({ stdout }) => stdout === '').length).toBe(1);
   await expectMirror();
+});
+
+it('follows a node, also if a block comes during an upload, which begins again and does not count as failed', async () => {
+  const chain = extended([], 8, random, 6);
+  const node = await FakeNode.start(chain.slice(0, 6), { network: 'regtest' });
+  const folder = temporaryFolder();
+  const settings = { pull: { from: `core:${node.url}` }, build: { layout: 'archive' }, update: { upload: `mirror:${BUCKET}/followed` } };
+  writeFiles(folder, { 'rune-mirror.json': JSON.stringify(settings) });
+  const metrics = await freePort();
+  const child = startShell(`exec ${script('update')} --follow --metrics ${metrics}`, folder);
+  const said = saidBy(child);
+  try {
+    s3.intercept = async (method) => {
+      if (method !== 'PUT' || said.stdout.includes('2 blocks to 7: ')) return undefined;
+      node.replace(chain);
+      await until(() => said.stdout.includes('2 blocks to 7: '), child);
+      return undefined;
+    };
+    await until(() => said.stdout.includes('Uploaded in '), child);
+    expect(said).toMatchObject({ stdout: expect.stringContaining('A build changed the files during the upload'), stderr: '' });
+    expect((await sendTo(metrics)('GET', '/metrics')).body).toContain('rune_mirror_failures_total{step="upload"} 0\n');
+    const sent = s3.objects.get(`followed/${MANIFEST}`)?.bytes.toString() ?? '';
+    expect(JSON.parse(sent)).toMatchObject({ tip: { height: 7 } });
+  } finally {
+    child.kill('SIGTERM');
+    await endOf(child);
+    s3.intercept = () => Promise.resolve(undefined);
+    await node.close();
+  }
 });
 
 it.each([

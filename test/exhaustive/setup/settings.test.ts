@@ -1,6 +1,7 @@
 /** Tests the settings file: which flags it replaces, which values it refuses, and which commands write and use it. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,7 +21,7 @@ import { writeRows } from '../../support/nodeRows.ts';
 import { freePort } from '../../support/ports.ts';
 import { extended, memoryOf } from '../../support/runeChains.ts';
 import { randomFor } from '../../support/seed.ts';
-import { type LocalHost, sendTo, startServer } from '../../support/server.ts';
+import { type LocalHost, listening, sendTo, startServer } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
 
 const SETTINGS = {
@@ -276,6 +277,33 @@ describe('commands', () => {
       expect(await runProcess('update', ['--follow'], work)).toMatchObject({ code: 1, stderr: expect.stringContaining('needs a node') });
     },
   );
+
+  it.each([
+    [['--follow', '--log', 'json'], 'SIGINT'],
+    [[], 'SIGTERM'],
+  ] as const)('update %j says once that it was stopped in the first pull, by %s', async (args, signal) => {
+    const work = temporaryFolder();
+    let isAsked = false;
+    const silent = await listening(
+      createServer(() => {
+        isAsked = true;
+      }),
+    );
+    writeFiles(work, { 'rune-mirror.json': JSON.stringify({ pull: { from: `core:${silent.url}` }, update: { upload: 'r2:bucket' } }) });
+    const child = start('update', args, work);
+    const said = saidBy(child);
+    try {
+      await until(() => isAsked, child);
+      child.kill(signal);
+      expect(await endOf(child)).toEqual([130, null]);
+    } finally {
+      child.kill('SIGKILL');
+      await silent.close();
+    }
+    const text = 'stopped; fetched blocks are kept, and the same command continues from here';
+    if (args.length === 0) expect(said.stderr).toBe(`Error: ${text}\n`);
+    else expect(JSON.parse(said.stderr)).toMatchObject({ level: 'error', event: 'error', message: text, exit_code: 130 });
+  });
 
   it('the pull of update --follow ends when its command is killed', async () => {
     const { node, child, said } = await following();
