@@ -39,8 +39,8 @@ export RCLONE_S3_NO_CHECK_BUCKET=true
 # By its defaults, rclone would try a bucket that does not answer for hours without a word.
 export RCLONE_RETRIES="${RCLONE_RETRIES:-1}" RCLONE_LOW_LEVEL_RETRIES="${RCLONE_LOW_LEVEL_RETRIES:-3}"
 export RCLONE_CONTIMEOUT="${RCLONE_CONTIMEOUT:-5s}" RCLONE_TIMEOUT="${RCLONE_TIMEOUT:-20s}"
-# Prints what rclone said, without times and levels: the first lines that differ in more than a path, and the number of the
-# others. Variables may replace its configuration.
+# Prints what rclone said, without times and levels: the first lines that differ in more than a path, and the number of
+# the others. Variables may replace its configuration.
 said() {
   awk '/NOTICE: Config file .* not found/ { next }
     { sub(/^[0-9\/]+ [0-9:]+ +([A-Z]+ *: *)?/, ""); sub(/^\t/, ""); kind = $0; sub(/^[^:]*: /, "", kind) }
@@ -60,15 +60,32 @@ exec 9>"$state/lock"
 # The kernel releases the lock with the last process that has it, even an rclone that outlives this script.
 if command -v flock >/dev/null && ! flock -n 9; then die 3 "another upload to $remote is running"; fi
 
+# Downloads a file of the bucket, or makes an empty one if the bucket lacks it. rclone sends each of two requests six times,
+# so a bucket that does not answer at all is given up after a minute.
+fetch() {
+  status=0
+  rclone cat "$root$1" --low-level-retries 2 --timeout 5s >"$2" 2>"$state/errors" || status=$?
+  case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(said)" ;; esac
+}
+another() { die 2 "$remote has another mirror: $1. Upload to another folder or bucket, then point the host there. --replace replaces it."; }
+
 # A host that still uses the old manifest would report ids as unknown if their paths changed, and another mirror has other
 # blocks. So these manifest fields must not change.
 shape() { sed -n -e '/^  "\(sample\|network\)"/p' -e '/^  "layout"/,/^  "operation_pages"/p'; }
-status=0
-# rclone tries each of two requests six times, so a bucket that does not answer at all is given up after a minute.
-rclone cat "$root$manifest" --low-level-retries 2 --timeout 5s >"$state/manifest" 2>"$state/errors" || status=$?
-case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(said)" ;; esac
+fetch "$manifest" "$state/manifest"
 if [ -z "$replace" ] && [ -s "$state/manifest" ] && [ "$(shape <"$state/manifest")" != "$(shape <"$dist/$manifest")" ]; then
-  die 2 "$remote has another mirror: its network, layout, dialect, page sizes or pages by operation differ, or one of both is the sample. Upload to another folder or bucket, then point the host there. --replace replaces it."
+  another 'its network, layout, dialect, page sizes or pages by operation differ, or one of both is the sample'
+fi
+
+# The first block that both have is settled, unless they have very few blocks, so a reorganisation does not replace it.
+first() { sed -n '/^  "heights"/,/^  ]/s/^ *\([0-9][0-9]*\),$/\1/p' "$1" | head -n 1; }
+common=$( (first "$state/manifest" && first "$dist/$manifest") | sort -n | tail -n 1)
+digests=runes/v1/digests/$((common - common % 1000)).json
+if [ -z "$replace" ] && [ -s "$state/manifest" ] && [ -f "$dist/$digests" ]; then
+  fetch "$digests" "$state/digests"
+  block=$(awk -F '[:,]' '!/"height"/ { next } NR == FNR { hash[$2] = $4; next }
+    $2 in hash { if (hash[$2] != $4) print $2; exit }' "$state/digests" "$dist/$digests")
+  [ -z "$block" ] || another "its block $block has another hash than that of $dist"
 fi
 
 lists() { sed -n '/^  "lists"/,/^  }/s/^    "\([a-z_]*\)".*/\1/p' "$1" | sort; }

@@ -47,6 +47,8 @@ const INPUTS: Readonly<Record<string, readonly string[]>> = {
   before: ['1a', '2a', '3a', '4a', '5a', '6a'],
   after: ['1a', '2a', '3b', '4b', '7a', '8a'],
   later: ['1a', '2a', '3b', '4c', '7a', '9a'],
+  // Another chain.
+  other: ['1b', '2a', '3a', '4a', '5a', '6a'],
   // Has a longer manifest.
   longer: ['1a', '2a', '3a', '4a', '5a', '6a', '1000a'],
 };
@@ -430,6 +432,9 @@ describe('an upload that fails', () => {
       await testBuild(strange, { inputs: [join(work, 'after')], layout: 'archive', ...other });
       expect(await failure([REMOTE, strange, `${dist}.cache`], {}, 2)).toContain(`${REMOTE} has another mirror`);
     }
+    const foreign = newDist();
+    await build(foreign, 'other', 'archive');
+    expect(await failure([REMOTE, foreign], {}, 2)).toContain(`${REMOTE} has another mirror: its block 1 has another hash than that of`);
     const poorer = newDist();
     await testBuild(poorer, { inputs: [join(work, 'after')], layout: 'archive', lists: false });
     expect(await failure([REMOTE, poorer], {}, 2)).toMatch(new RegExp(`${REMOTE} has lists that .* lacks: (?:[a-z]+_?[a-z]* )+Build them`));
