@@ -37,7 +37,7 @@ check_same() { [ "$(cksum <"$dist/$manifest")" = "$uploaded" ] && is_finished ||
 export RCLONE_TRANSFERS="${RCLONE_TRANSFERS:-32}" RCLONE_CHECKERS="${RCLONE_CHECKERS:-32}" RCLONE_FAST_LIST=true
 export RCLONE_S3_NO_CHECK_BUCKET=true
 # By its defaults, rclone would try a bucket that does not answer for hours without a word.
-export RCLONE_RETRIES="${RCLONE_RETRIES:-1}" RCLONE_LOW_LEVEL_RETRIES="${RCLONE_LOW_LEVEL_RETRIES:-3}"
+export RCLONE_RETRIES="${RCLONE_RETRIES:-1}" RCLONE_LOW_LEVEL_RETRIES="${RCLONE_LOW_LEVEL_RETRIES:-2}"
 export RCLONE_CONTIMEOUT="${RCLONE_CONTIMEOUT:-5s}" RCLONE_TIMEOUT="${RCLONE_TIMEOUT:-20s}"
 # Prints what rclone said, without times and levels: the first lines that differ in more than a path, and the number of
 # the others. Variables may replace its configuration.
@@ -64,7 +64,7 @@ if command -v flock >/dev/null && ! flock -n 9; then die 3 "another upload to $r
 # so a bucket that does not answer at all is given up after a minute.
 fetch() {
   status=0
-  rclone cat "$root$1" --low-level-retries 2 --timeout 5s >"$2" 2>"$state/errors" || status=$?
+  rclone cat "$root$1" --timeout 5s >"$2" 2>"$state/errors" || status=$?
   case $status in 0 | 3 | 4) ;; *) die 3 "$remote cannot be read: $(said)" ;; esac
 }
 another() { die 2 "$remote has another mirror: $1. Upload to another folder or bucket, then point the host there. --replace replaces it."; }
