@@ -211,8 +211,8 @@ async function uploadAfterBuilds(pull: Step, [upload]: readonly Step[], log: Log
       for (const [step, seconds] of Object.entries(Object(fields['seconds']))) done(step, seconds);
       metrics.set('rune_mirror_pull_peak_memory_bytes', 2 ** 20 * Number(fields['peak_rss_mb']));
     }
-    // The pull logs `following` after its first build, and `followed` after each later build.
-    if (upload === undefined || !(event === 'following' || event === 'followed')) return;
+    // The pull logs `following` after its first build, if it has blocks to build, and `followed` after each later build.
+    if (upload === undefined || !(event === 'followed' || (event === 'following' && fields['built'] === true))) return;
     isWanted = true;
     pause.abort();
     uploading ??= run(upload);

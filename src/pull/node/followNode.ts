@@ -26,7 +26,7 @@ interface FollowOptions extends Pick<PullOptions, 'folder' | 'signal'> {
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log): Promise<void> {
   const { signal } = options;
   let built = pull.hasRows && (await tryBuild(options, log));
-  log.info('following', `Following ${node.name}; a new block is pulled and built when the node has it.`);
+  log.info('following', `Following ${node.name}; a new block is pulled and built when the node has it.`, { built });
   let seen: string | undefined;
   let retryAt = Number.POSITIVE_INFINITY;
   while (!signal.aborted) {

@@ -220,13 +220,13 @@ describe('commands', () => {
   });
 
   /** Starts `update --follow` for a node, with an upload that fails. */
-  async function following(...args: string[]) {
+  async function following(args: readonly string[] = [], blocks = '0..') {
     const work = temporaryFolder();
     const next = randomFor('following with settings');
     const chain = extended([], 8, (below) => Math.floor(next() * below));
     const node = await FakeNode.start(chain.slice(0, 6), { network: 'regtest' });
     const settings = {
-      pull: { from: `core:${node.url}`, to: 'data' },
+      pull: { from: `core:${node.url}`, to: 'data', blocks },
       build: { dialect: 'hiro', layout: 'archive', out: 'site' },
       update: { upload: 'nowhere:bucket' },
     };
@@ -242,7 +242,7 @@ describe('commands', () => {
     'update --follow with --log %s keeps the mirror at the tip of a node, also if an upload fails, until %s',
     async (format, signal) => {
       const metrics = await freePort();
-      const { work, node, chain, child, said } = await following('--log', format, '--metrics', String(metrics));
+      const { work, node, chain, child, said } = await following(['--log', format, '--metrics', String(metrics)]);
       const failures = () =>
         said.stderr.match(/upload ended with exit code 3; trying again in \d+ s, or after the next block/g)?.length ?? 0;
       try {
@@ -303,6 +303,19 @@ describe('commands', () => {
     const text = 'stopped; fetched blocks are kept, and the same command continues from here';
     if (args.length === 0) expect(said.stderr).toBe(`Error: ${text}\n`);
     else expect(JSON.parse(said.stderr)).toMatchObject({ level: 'error', event: 'error', message: text, exit_code: 130 });
+  });
+
+  it('update --follow uploads nothing before there is a build', async () => {
+    const { node, chain, child, said } = await following([], '7..');
+    try {
+      await until(() => said.stdout.includes('Following'), child);
+      node.replace(chain);
+      await until(() => said.stderr.includes('upload ended with exit code 3'), child);
+      expect(said.stderr).not.toContain('build not found');
+    } finally {
+      child.kill('SIGKILL');
+      await node.close();
+    }
   });
 
   it('the pull of update --follow ends when its command is killed', async () => {
