@@ -41,9 +41,8 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   const equal: string[] = [];
   for (const [what, compare] of [['rows', compareRows] as const, ['lists', compareLists] as const]) {
     const found = await compare(mirrors, names);
-    const blocks = details.length === 0 ? 'have the same blocks' : `agree in ${inCommon}`;
     if (found.different.length > 0)
-      throw new VerificationError(`${all} ${blocks}, but differ in their ${what}`, [...found.different, ...details]);
+      throw new VerificationError(`${all} have the same blocks, but differ in their ${what}`, found.different);
     for (const line of found.equal) equal.push(line);
   }
   const found = details.length === 0 ? `have the same data: digest ${mirrors[0]?.manifest.digest}.` : `agree in ${inCommon}.`;
@@ -205,11 +204,9 @@ async function openLists({ manifest, blocks, files }: Compared, mirror: number) 
   const { lists } = archive.root;
   if (lists === undefined) return undefined;
   const lowest = layout === 'files' && lists.activity !== undefined ? (blocks[0]?.height ?? 0) : undefined;
-  const levels = Object.entries(LISTS).flatMap(([name, levelsOf]) => {
+  const levels = Object.entries(LISTS).flatMap(([list, levelsOf]) => {
     const found = levelsOf(lists);
-    const ranges = found === undefined ? [] : levelRanges(tip, lists, ETCHING_LISTS.includes(name) ? undefined : lowest);
-    // A mirror that lacks older blocks has no counts in its etchings, so these cannot be compared with complete ones.
-    const list = name === 'etchings' && manifest.lists?.etchings?.counts !== true ? 'etchings without counts' : name;
+    const ranges = found === undefined ? [] : levelRanges(tip, lists, ETCHING_LISTS.includes(list) ? undefined : lowest);
     return ranges.map(({ first, last }): OpenedLevel => {
       const level = found?.find((one) => one.first === first && one.last === last);
       return { mirror, list, blocks: `blocks ${first} to ${last}`, level, archive };

@@ -168,26 +168,6 @@ describe('npm run verify -- --against', () => {
     ]);
   });
 
-  it('of a window of blocks, whose etchings have no counts, says which blocks it lacks, also if lists differ', async () => {
-    const windowed = (symbol: string) => {
-      const { 'ledger.csv': ledger = '', ...files } = etched(symbol);
-      return built({ ...files, 'ledger.csv': ledger.replace(/^100:1.*\n/m, '') }, { layout: 'archive' });
-    };
-    const complete = await built(etched('$'), { layout: 'archive' });
-    const [window, other] = [await windowed('$'), await windowed('%')];
-    const equal = await against(complete, window);
-    expect([equal.code, equal.stderr]).toEqual([0, '']);
-    expect(equal.stdout).toContain(`agree in the 2 blocks that all of them have.\n  ${window} lacks 1 block, 100\n`);
-    expect(equal.stdout).toContain(`equal lists: ${window}, ${complete} (names of runes)`);
-    expect(equal.stdout).toContain(`lists of ${window} that were not compared, blocks 80 to 102: etchings without counts`);
-    const { code, stderr } = await against(other, complete);
-    expect([code, stderr]).toEqual([
-      4,
-      expect.stringContaining(`${complete} and ${other} agree in the 2 blocks that all of them have, but differ in their lists\n`),
-    ]);
-    expect(stderr).toContain(`  ${other} lacks 1 block, 100\n`);
-  });
-
   it('of mirrors whose records are equal says which of their rows differ, or that none do', async () => {
     const spending = (outpoint: string) => {
       const { 'ledger.csv': ledger = '', ...files } = etched('$');
