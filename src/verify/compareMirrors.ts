@@ -10,6 +10,7 @@ import { describeSources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import { ArchiveError } from '../format/archiveError.ts';
 import { Archive } from '../format/archiveReader.ts';
+import { countBefore } from '../format/binarySearch.ts';
 import { textOf } from '../format/documents.ts';
 import { type DocumentLevel, levelRanges } from '../format/levels.ts';
 import type { ListTables } from '../format/listTables.ts';
@@ -30,7 +31,7 @@ const SHOWN = 10;
 export async function compareMirrors(mirrors: readonly Compared[], log: Log): Promise<void> {
   const names = mirrors.map(({ name }) => name);
   const all = names.length === 2 ? names.join(' and ') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-  const { common, different, details } = compareBlocks(mirrors, names);
+  const { common, different, lacking, details } = compareBlocks(mirrors, names);
   const inCommon = `the ${count(common.length, 'block')} that all of them have`;
   if (different.length > 0)
     throw new VerificationError(
@@ -40,9 +41,10 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
   if (common.length === 0 && details.length > 0) throw new VerificationError(`${all} have no block in common`, details);
   const equal: string[] = [];
   for (const [what, compare] of [['rows', compareRows] as const, ['lists', compareLists] as const]) {
-    const found = await compare(mirrors, names);
+    const found = await compare(mirrors, names, lacking);
+    const equalBlocks = details.length === 0 ? 'have the same blocks' : `agree in the records of ${inCommon}`;
     if (found.different.length > 0)
-      throw new VerificationError(`${all} have the same blocks, but differ in their ${what}`, found.different);
+      throw new VerificationError(`${all} ${equalBlocks}, but differ in their ${what}`, [...found.different, ...details]);
     for (const line of found.equal) equal.push(line);
   }
   const found = details.length === 0 ? `have the same data: digest ${mirrors[0]?.manifest.digest}.` : `agree in ${inCommon}.`;
@@ -50,8 +52,8 @@ export async function compareMirrors(mirrors: readonly Compared[], log: Log): Pr
 }
 
 /**
- * Returns the heights that all mirrors have, and those of them whose records differ, both ascending, and lines for the user about the
- * differences. There are no lines if the mirrors have the same blocks.
+ * Returns the heights that all mirrors have, those of them whose records differ, and the heights that each mirror lacks but another has, all
+ * ascending, and lines for the user about the differences. There are no lines if the mirrors have the same blocks.
  */
 function compareBlocks(mirrors: readonly Compared[], names: readonly string[]) {
   const known = mirrors.map(({ blocks }) => new Map(blocks.map((block) => [block.height, block])));
@@ -59,22 +61,28 @@ function compareBlocks(mirrors: readonly Compared[], names: readonly string[]) {
   const common = heights.filter((height) => known.every((blocks) => blocks.has(height)));
   const differs = (key: 'digest' | 'hash') => (height: number) => new Set(known.map((blocks) => blocks.get(height)?.[key])).size > 1;
   const different = common.filter(differs('digest'));
-  if (different.length === 0 && common.length === heights.length) return { common, different, details: [] };
+  const lacking = known.map((blocks) => heights.filter((height) => !blocks.has(height)));
+  if (different.length === 0 && common.length === heights.length) return { common, different, lacking, details: [] };
   const forked = different.filter(differs('hash'));
   const groups = groupBy(different, (height) => groupsOf(names, (i) => known[i]?.get(height)?.digest));
   const details = [
     ...[...groups].map(([group, where]) => `${group}: ${listed(where)}`),
     ...(forked.length > 0 ? [`different block hashes, so of another chain: ${listed(forked)}`] : []),
-    ...mirrors.flatMap(({ name }, i) => {
-      const lacking = heights.filter((height) => known[i]?.has(height) !== true);
-      return lacking.length > 0 ? [`${name} lacks ${listed(lacking)}`] : [];
-    }),
+    ...lacking.flatMap((lacked, i) => (lacked.length > 0 ? [`${names[i]} lacks ${listed(lacked)}`] : [])),
     ...mirrors.map(({ name, manifest: { sources = [] } }) => {
       const rules = sources.length === 0 ? 'its manifest does not say from where' : `from ${describeSources(sources)}`;
       return `rows of ${name}: ${rules}`;
     }),
   ];
-  return { common, different, details };
+  return { common, different, lacking, details };
+}
+
+/** Returns a key for the heights that a mirror lacks in a range, both ends included. `lacking` must ascend. */
+function keyOfLacking(lacking: readonly number[] = [], first: number, last: number): string {
+  const below = (height: number) => countBefore(lacking.length, (i) => (lacking[i] ?? 0) < height);
+  return createHash('sha256')
+    .update(lacking.slice(below(first), below(last + 1)).join())
+    .digest('hex');
 }
 
 /**
@@ -94,20 +102,20 @@ function listed(heights: readonly number[]): string {
 }
 
 /**
- * Compares ranges of heights for which several mirrors have a file of rows. Equal digests mean equal rows, also in what records lack: the
- * outputs that are spent, and runes of scripts without address. Returns lines for the user: about differences, and about what was compared
- * and is equal. Rejects for a damaged index.
+ * Compares ranges of heights for which several mirrors have a file of rows and the same blocks. Equal digests mean equal rows, also in what
+ * records lack: the outputs that are spent, and runes of scripts without address. Returns lines for the user: about differences, and about
+ * what was compared and is equal. Rejects for a damaged index.
  */
-async function compareRows(mirrors: readonly Compared[], names: readonly string[]) {
+async function compareRows(mirrors: readonly Compared[], names: readonly string[], lacking: readonly (readonly number[])[]) {
   const files = (await Promise.all(mirrors.map(rowsOf))).flatMap((own, mirror) => own.map((file) => ({ ...file, mirror })));
   files.sort((a, b) => a.first - b.first);
-  const ranges = [...groupBy(files, ({ first, last }) => `${first}..${last}`)].filter(
-    ([, same]) => new Set(same.map(({ mirror }) => mirror)).size > 1,
-  );
-  const different = ranges.filter(([, same]) => new Set(same.map(({ digest }) => digest)).size > 1);
-  const groups = different.slice(0, SHOWN).map(([range, same]) => {
+  const ranges = [
+    ...groupBy(files, ({ mirror, first, last }) => `${first} ${last} ${keyOfLacking(lacking[mirror], first, last)}`).values(),
+  ].filter((same) => new Set(same.map(({ mirror }) => mirror)).size > 1);
+  const different = ranges.filter((same) => new Set(same.map(({ digest }) => digest)).size > 1);
+  const groups = different.slice(0, SHOWN).map((same) => {
     const group = groupsOf(names, (i) => same.find(({ mirror }) => mirror === i)?.digest);
-    return `rows of blocks ${range}: ${group}`;
+    return `rows of blocks ${same[0]?.first}..${same[0]?.last}: ${group}`;
   });
   return { different: groups, equal: ranges.length === 0 ? [] : [`equal rows: ${count(ranges.length, 'range')} of blocks`] };
 }
@@ -141,18 +149,21 @@ interface OpenedLevel {
   readonly mirror: number;
   readonly list: string;
   readonly blocks: string;
+  /** Key for the heights that the mirror lacks up to the end of the level. */
+  readonly lacking: string;
   /** Undefined if no list has changed in the blocks of the level. */
   readonly level: DocumentLevel | undefined;
   readonly archive: Archive;
 }
 
 /**
- * Compares the levels (format/levels.ts) of lists. The levels that a mirror must have follow from its tip, so a level that one mirror lacks
- * is a difference. Skips mirrors whose lists have another dialect or page size than the lists of the first mirror with lists. Returns lines
+ * Compares the levels (format/levels.ts) of lists of mirrors that have the same blocks up to the end of the level, because counts and
+ * balances include earlier blocks. The levels that a mirror must have follow from its tip, so a level that one mirror lacks is a
+ * difference. Skips mirrors whose lists have another dialect or page size than the lists of the first mirror with lists. Returns lines
  * like `compareRows`. Rejects with an ArchiveError if a file is missing or damaged.
  */
-async function compareLists(mirrors: readonly Compared[], names: readonly string[]) {
-  const all = await Promise.all(mirrors.map(openLists));
+async function compareLists(mirrors: readonly Compared[], names: readonly string[], lacking: readonly (readonly number[])[]) {
+  const all = await Promise.all(mirrors.map((one, mirror) => openLists(one, mirror, lacking[mirror])));
   const first = all.find((one) => one?.form !== undefined);
   const opened = all.map((one) => (one?.form === first?.form ? one : undefined));
   const different = all.flatMap((one, i) => {
@@ -162,14 +173,14 @@ async function compareLists(mirrors: readonly Compared[], names: readonly string
   });
   const levels = opened.flatMap((one) => one?.levels ?? []);
   const [compared, alone] = [new Set<string>(), [] as OpenedLevel[]];
-  for (const [which, same] of groupBy(levels, ({ list, blocks }) => `${list}, ${blocks}`)) {
+  for (const same of groupBy(levels, ({ list, blocks, lacking }) => `${list}, ${blocks}, ${lacking}`).values()) {
     const [one] = same;
     if (one === undefined || same.every(({ level }) => level === undefined)) continue;
     if (same.length === 1) alone.push(one);
     else {
       compared.add(one.list);
       const contents = await contentsOf(same);
-      if (new Set(contents.values()).size > 1) different.push(`${which}: ${groupsOf(names, (i) => contents.get(i))}`);
+      if (new Set(contents.values()).size > 1) different.push(`${one.list}, ${one.blocks}: ${groupsOf(names, (i) => contents.get(i))}`);
     }
   }
   const ofNames = (isAmong: boolean) => names.filter((_, i) => (opened[i] !== undefined) === isAmong);
@@ -191,7 +202,7 @@ async function compareLists(mirrors: readonly Compared[], names: readonly string
  * Opens the lists of a mirror. Undefined for a mirror without lists. Only lists with the same `form` (dialect and page size) can be
  * compared; damaged lists have none. `fault` says why the lists are damaged, or do not match the manifest and blocks of the mirror.
  */
-async function openLists({ manifest, blocks, files }: Compared, mirror: number) {
+async function openLists({ manifest, blocks, files }: Compared, mirror: number, lacking: readonly number[] | undefined) {
   const { listRoot, dialect, layout, tip } = siteOf(manifest);
   if (listRoot === undefined) return undefined;
   let archive: Archive;
@@ -209,7 +220,7 @@ async function openLists({ manifest, blocks, files }: Compared, mirror: number) 
     const ranges = found === undefined ? [] : levelRanges(tip, lists, ETCHING_LISTS.includes(list) ? undefined : lowest);
     return ranges.map(({ first, last }): OpenedLevel => {
       const level = found?.find((one) => one.first === first && one.last === last);
-      return { mirror, list, blocks: `blocks ${first} to ${last}`, level, archive };
+      return { mirror, list, blocks: `blocks ${first} to ${last}`, lacking: keyOfLacking(lacking, 0, last), level, archive };
     });
   });
   const others = lists.tip !== tip || lists.lowest !== lowest ? 'has lists of other blocks than its manifest' : undefined;

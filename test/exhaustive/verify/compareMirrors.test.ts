@@ -12,7 +12,7 @@ import type { VerificationError } from '../../../src/verify/findings.ts';
 import { readOther } from '../../../src/verify/otherMirror.ts';
 import { MANIFEST, putFile } from '../../support/archives.ts';
 import { RecordingLog, temporaryFolder, testBuild, writeFiles } from '../../support/build.ts';
-import { run } from '../../support/cli.ts';
+import { ROOT, run } from '../../support/cli.ts';
 import { limitsWith } from '../../support/limits.ts';
 import { indexWith } from '../../support/nodeRows.ts';
 import { copyOf } from '../../support/outputs.ts';
@@ -169,8 +169,8 @@ describe('npm run verify -- --against', () => {
   });
 
   it('of mirrors whose records are equal says which of their rows differ, or that none do', async () => {
-    const spending = (outpoint: string) => {
-      const { 'ledger.csv': ledger = '', ...files } = etched('$');
+    const spending = (outpoint: string, heights?: number[]) => {
+      const { 'ledger.csv': ledger = '', ...files } = etched('$', heights);
       const [, ...rows] = ledger.trim().split('\n');
       return { ...files, 'ledger.csv': [`${LEDGER},spent`, ...rows.map((row, i) => `${row},${i === 1 ? outpoint : ''}`), ''].join('\n') };
     };
@@ -193,10 +193,36 @@ describe('npm run verify -- --against', () => {
         '',
       ],
     ]);
+    const longer = await built(spending(`${hex('t100')}:1`, [100, 101, 102, 103]), { parquet: true });
+    const missing = await run('verify', ['--against', same, '--against', longer], work);
+    expect([missing.code, missing.stderr.split('\n').slice(0, 3)]).toEqual([
+      4,
+      [
+        `Error: ${same} and ${longer} agree in the records of the 3 blocks that all of them have, but differ in their rows`,
+        `  rows of blocks 101..101: ${same} ≠ ${longer}`,
+        `  ${same} lacks 1 block, 103`,
+      ],
+    ]);
     const [index = ''] = readdirSync(join(other, 'rows')).filter((name) => name.startsWith('index-'));
     edit(other, `rows/${index}`, (text) => text.replace('"rows":1', '"rows":2'));
     const damaged = await run('verify', ['--against', same, '--against', other], work);
     expect([damaged.code, damaged.stderr]).toEqual([2, expect.stringContaining('its SHA-256 differs from the manifest')]);
+  });
+
+  it('of windows names the blocks that each of them lacks, and compares only rows and lists of the same blocks', async () => {
+    const windowOf = async (blocks: string) => {
+      const out = join(temporaryFolder(), 'dist');
+      const { code } = await run('build', ['--input', join(ROOT, 'sample'), '--blocks', blocks, '--out', out], work);
+      expect(code).toBe(0);
+      return out;
+    };
+    const [one, later] = [await windowOf('2000003..'), await windowOf('2000010..')];
+    const { code, stderr, stdout } = await run('verify', ['--against', one, '--against', later], work);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain(`${one} and ${later} agree in the 166 blocks that all of them have.\n  ${later} lacks 6 blocks, 2000003..`);
+    // The files for the blocks from 2000000 on are called alike, but have other rows.
+    expect(stdout).toContain('equal rows: 87 ranges of blocks');
+    expect(stdout).toContain(`lists of ${later} that were not compared, blocks 1999872 to 2000159: etchings, names of runes`);
   });
 
   it('of a mirror whose root hides a list or a level finds this, and other levels are named', async () => {
