@@ -135,8 +135,8 @@ describe.each(LAYOUTS)('a missing file, layout %s', (layout) => {
     const error = await failure(mirror.activity({ block: 2000007, limit: 60, offset: 30 }));
     expect(error.message).toMatch(
       layout === 'files'
-        ? /^a file of this mirror is missing or unreadable; try again \(runes\/v1\/blocks\/2000007\S*\/60\/60.json is missing/
-        : /^a file of this mirror is missing or unreadable; try again \(archive cannot be read: the archive's file [0-9a-f]{64} is missing/,
+        ? /^a file of this mirror is missing or unreadable; try again, and if this lasts, tell its operator \(runes\/v1\/blocks\/2000007\S*\/60\/60.json is missing/
+        : /^a file of this mirror is missing or unreadable; try again, and if this lasts, tell its operator \(archive cannot be read: the archive's file [0-9a-f]{64} is missing/,
     );
     expect((await mirror.get('/runes/v1/blocks/2000007/activity?limit=60&offset=30')).status).toBe(503);
   });

@@ -292,7 +292,8 @@ export class Mirror {
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (error instanceof MirrorError || error instanceof ArgumentError || !(error instanceof Error)) throw error;
-      if (error instanceof MissingFileError) throw failed(503, `${RETRY_LATER} (${error.message})`, error);
+      if (error instanceof MissingFileError)
+        throw failed(503, `${RETRY_LATER}, and if this lasts, tell its operator (${error.message})`, error);
       throw failed(503, error.message, error instanceof UnreadableError ? error.cause : error);
     }
   }
