@@ -27,9 +27,12 @@ export function explorerPage(manifest: Manifest, statistics: Statistics): string
   const [smallest = 20] = manifest.page_sizes;
   const network = networkOf(manifest);
   const example = `runes/v1/blocks/${tip}/activity?limit=${smallest}`;
+  const about = `Bitcoin rune activity by transaction and block: ${count(manifest.records, 'record')} in ${count(manifest.blocks, 'block')}.`;
   const figure = (label: string, value: number) => `<div><dt>${label}</dt><dd>${groupDigits(value)}</dd></div>`;
   return `${HTML_START}
-<meta name="description" content="Bitcoin rune activity by transaction and block: ${count(manifest.records, 'record')} in ${count(manifest.blocks, 'block')}.">
+<meta name="description" content="${about}">
+<meta property="og:title" content="Bitcoin rune activity">
+<meta property="og:description" content="${about}">
 <title>Rune activity mirror</title>
 <link rel="icon" href="${ICON}">
 <link rel="stylesheet" href="explorer.css">

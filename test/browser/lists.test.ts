@@ -55,7 +55,7 @@ describe('in layout files', () => {
     expect(records).toHaveLength(437);
     const rows = await readAll(opened);
     expect(told(rows)).toEqual(told(records.map((one) => rowOf(one, 'block'))));
-    expect(await opened.page.textContent('.range')).toBe('421–437 of 437');
+    expect(await opened.page.textContent('.range')).toBe('421–437 of 437 records');
     expect(opened.problems).toEqual([]);
   });
 

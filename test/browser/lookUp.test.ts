@@ -172,7 +172,7 @@ describe('an error', () => {
     renameSync(away, path);
     await page.click('button:text("Try again")');
     await page.waitForSelector('.activity');
-    expect(await page.textContent('.range')).toBe('21–40 of 437');
+    expect(await page.textContent('.range')).toBe('21–40 of 437 records');
     await at.close();
   });
 

@@ -471,7 +471,7 @@ describe('the page of an address', () => {
         const amount = groupDigits(one.amount ?? '');
         // A receive has no row if it belongs to a send of the address to itself.
         if (one.operation === 'receive')
-          return same.some((send) => isOwn(send) && send.amount === one.amount) ? [] : [`receive +${amount} ←where from`];
+          return same.some((send) => isOwn(send) && send.amount === one.amount) ? [] : [`receive +${amount} ←sender or mint`];
         return [isOwn(one) ? `to itself ${amount} ` : `send −${amount} →${one.receiver_address}`];
       });
       return [tx, groupDigits(same[0]?.location.block_height ?? 0), ...rows];
@@ -512,7 +512,7 @@ describe('the page of an address', () => {
     await page.click('.chip:text("Activity")');
     await settled(page);
     const { total } = await get<BalancePage>(`addresses/${holder(7)}/activity`);
-    expect(await page.textContent('.range')).toBe(`1–${total} of ${total}`);
+    expect(await page.textContent('.range')).toBe(`1–${total} of ${total} records`);
     expect(await page.textContent('.chip[aria-current]')).toBe(`Activity ${total}`);
     await page.click('.activity a.rune >> nth=0');
     await settled(page);

@@ -130,9 +130,11 @@ export function listNodes(view: View, list: List, shown: Shown | undefined, mirr
   const { path, query, fetch, table, empty, missing, csv, name = view.id || 'runes', file, isUncounted } = list;
   if (fetch === undefined || shown === undefined) return [noteOf(missing)];
   const { total } = shown;
+  // A row of activity may stand for several records.
+  const range = `${rangeOf(shown)}${csv === 'activity' ? ' records' : ''}`;
   const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
   return [
-    ...(total === 0 ? [noteOf(empty)] : isUncounted ? [table(shown)] : pagesOf(view, shown, table)),
+    ...(total === 0 ? [noteOf(empty)] : isUncounted ? [table(shown)] : pagesOf(view, shown, range, table)),
     apiSource(targetOf(path, view, query), file, csv && total > 0 ? downloadButton(csv, name, total, read) : undefined),
   ];
 }
@@ -146,20 +148,20 @@ const rangeOf = ({ offset, total, results }: Shown): string =>
   `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)} of ${groupDigits(total)}`;
 
 /** Renders the table of a window below a paging row. If the list has other pages, there is another paging row below. */
-function pagesOf(view: View, shown: Shown, table: List['table']): HTMLElement[] {
+function pagesOf(view: View, shown: Shown, range: string, table: List['table']): HTMLElement[] {
   const { total, results } = shown;
   if (results.length === 0) {
     const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
     return [noteOf(`This list has ${count(total, 'entry', 'entries')} and ends before this page. `, start)];
   }
-  const again = results.length < total ? [pagingOf(view, shown, 'Pages, again')] : [];
-  return [pagingOf(view, shown, 'Pages'), table(shown), ...again];
+  const again = results.length < total ? [pagingOf(view, shown, range, 'Pages, again')] : [];
+  return [pagingOf(view, shown, range, 'Pages'), table(shown), ...again];
 }
 
 /** Renders a paging row. It has links unless the list fits on a page of the smallest size. */
-function pagingOf(view: View, shown: Shown, name: string): HTMLElement {
+function pagingOf(view: View, shown: Shown, range: string, name: string): HTMLElement {
   const { total, offset, limit } = shown;
-  const nav = el('nav', { class: 'paging', 'aria-label': name }, el('span', { class: 'range' }, rangeOf(shown)));
+  const nav = el('nav', { class: 'paging', 'aria-label': name }, el('span', { class: 'range' }, range));
   if (total <= defaultLimit(settings) && offset === 0) return nav;
   const last = Math.floor((total - 1) / limit) * limit;
   const step = (text: string, arrow: string, to: number, isDead: boolean) =>

@@ -92,10 +92,12 @@ function addressesOf({ kind, from, to }: Row): Child[] {
   return [...(from === undefined ? [] : [addressOf(from, 'address')]), ...(to === undefined ? [] : [receiverOf(receiver)])];
 }
 
-/** Shows the receiver of a row of an address. Records of a receive do not name the sender, but those of its transaction do. */
+/** Shows the receiver of a row of an address. Only the other records of its transaction say whether a receive has a sender or is a mint's. */
 function otherSideOf({ kind, record, to }: Row): Child[] {
   if (kind === 'send') return [receiverOf(addressOf(to, "receiver's address"))];
-  return kind === 'receive' ? [el('span', { class: 'to' }, '←', linkTo(viewAt('transaction', record.location.tx_id), 'where from'))] : [];
+  return kind === 'receive'
+    ? [el('span', { class: 'to' }, '←', linkTo(viewAt('transaction', record.location.tx_id), 'sender or mint'))]
+    : [];
 }
 
 const receiverOf = (receiver: Child): Child =>
