@@ -81,18 +81,31 @@ export async function runExport(flags: Flags, log: Log): Promise<void> {
   };
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
-    const { rows, height, tip } = await withScratchStore(memory, (scratch) =>
+    const { rows, height, tip, rest } = await withScratchStore(memory, (scratch) =>
       explainFiles(async () => {
-        const { csv, entries, ...about } = await listOf(mirror, request, scratch);
+        const { csv, entries, current, ...about } = await listOf(mirror, request, scratch);
         const written = await writeEntries(entries, csv, temporary, progress);
         renameSync(temporary, out);
         syncFolder(dirname(resolve(out)));
-        return { ...about, rows: written };
+        return { ...about, rows: written.rows, rest: current && restOf(current, written.units) };
       }),
     );
     const message = `Wrote ${count(rows, 'row')} of ${list} as of block ${height.toLocaleString('en-US')} to ${out} in ${clock.total} s.`;
-    log.info('exported', message, { file: out, list, rows, height, tip, seconds: clock.total, peak_rss_mb: peakMegabytes() });
-    log.summary([['mirror up to', `block ${tip.height}, ${tip.hash}`], ...costRows(clock)]);
+    log.info('exported', message, {
+      file: out,
+      list,
+      rows,
+      without_address: rest,
+      height,
+      tip,
+      seconds: clock.total,
+      peak_rss_mb: peakMegabytes(),
+    });
+    log.summary([
+      ...(rest === undefined ? [] : [['on outputs without an address', rest] as const]),
+      ['mirror up to', `block ${tip.height}, ${tip.hash}`],
+      ...costRows(clock),
+    ]);
   } catch (error) {
     throw explained(error, list);
   } finally {
@@ -118,10 +131,12 @@ interface FoundList {
   /** Last block that the list takes into account. */
   readonly height: number;
   readonly tip: { readonly height: number; readonly hash: string };
+  /** For holders after the tip: how much of the rune exists, with its decimals, if all of it is in records. */
+  readonly current?: string | undefined;
 }
 
 async function listOf(mirror: Mirror, { list, subject, isRune, height: asked }: Request, scratch: Scratch): Promise<FoundList> {
-  const { tip = { height: -1, hash: '' }, lists } = await mirror.manifest();
+  const { tip = { height: -1, hash: '' }, lists, sources = [] } = await mirror.manifest();
   const isKnown = list === 'runes' || !isRune || lists?.etchings === undefined || (await mirror.etching(subject)) !== undefined;
   if (!isKnown) throw new InputError(`there is no rune ${JSON.stringify(subject)} in the mirror`, await similarNames(mirror, subject));
   const windows: Readonly<Record<ListName, (window: WindowQuery) => Promise<Page<object>>>> = {
@@ -138,8 +153,11 @@ async function listOf(mirror: Mirror, { list, subject, isRune, height: asked }: 
     throw new InputError(`the mirror has blocks up to ${tip.height}, so the holders as of block ${asked} are unknown`);
   // The list of a rune with many holders may be as of an older block.
   const { block_height: listed = tip.height } = await mirror.holders(subject, { limit: 1 });
-  if (asked === undefined) return { csv: list, entries, tip, height: listed };
-  return { csv: list, entries: holdersAt(mirror, subject, asked, scratch), tip, height: asked };
+  const height = asked ?? listed;
+  // Only the rules of ord account for all units of a rune.
+  const isCounted = height === tip.height && sources.every(({ rules }) => rules === 'ord');
+  const { current } = (isCounted ? await mirror.etching(subject) : undefined)?.supply ?? {};
+  return { csv: list, entries: asked === undefined ? entries : holdersAt(mirror, subject, asked, scratch), tip, height, current };
 }
 
 /**
@@ -185,9 +203,15 @@ async function similarNames(mirror: Mirror, subject: string): Promise<string[]> 
   return [];
 }
 
-/** Writes the entries into a new file, and syncs it. Returns the number of rows. */
-async function writeEntries(entries: AsyncIterable<object>, csv: CsvList, file: string, progress: Progress): Promise<number> {
-  let [done, rows] = [0, 0];
+const unitsOf = (amount: string): bigint => BigInt(amount.replace('.', ''));
+
+/** Returns how much of a rune is on outputs without an address: what exists, minus the `units` of all holders. */
+const restOf = (current: string, units: bigint): string =>
+  shiftDecimals(unitsOf(current) - units, current.includes('.') ? current.length - current.indexOf('.') - 1 : 0);
+
+/** Writes the entries into a new file, and syncs it. Returns the number of rows, and the sum of the balances of holders in smallest units. */
+async function writeEntries(entries: AsyncIterable<object>, csv: CsvList, file: string, progress: Progress) {
+  let [done, rows, units] = [0, 0, 0n];
   progress.watch('export', () => ({ done, what: 'entries' }));
   await writeLines(file, async (lines) => {
     const add = (line: string) => lines.add(line.slice(0, -1));
@@ -197,8 +221,9 @@ async function writeEntries(entries: AsyncIterable<object>, csv: CsvList, file: 
       made.forEach(add);
       rows += made.length;
       done += 1;
+      if (csv === 'holders') units += unitsOf((entry as Holder).balance);
     }
   });
   syncFile(file);
-  return rows;
+  return { rows, units };
 }
