@@ -110,12 +110,16 @@ export class Store {
       enable_external_file_cache: 'false',
       disabled_optimizers: DISABLED,
     };
-    const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
+    const refuse = (error: unknown): never => {
       throw new BuildError(`DuckDB cannot start with --memory-limit ${options.memoryLimit}: ${messageOf(error)}`, [
         'Use another limit, such as 1GB.',
       ]);
+    };
+    const instance = await DuckDBInstance.create(':memory:', settings).catch(refuse);
+    const connection = await instance.connect().catch((error: unknown) => {
+      instance.closeSync();
+      return refuse(error);
     });
-    const connection = await instance.connect();
     const store = new Store(instance, connection, memory, bytesOf(options.memoryLimit) ?? 0, resolve(options.scratch));
     try {
       await store.run('SET enable_progress_bar_print = false');

@@ -92,7 +92,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
 
       // If an input file has changed since it was read, this is the likely cause of an error.
       const blameChangedInput = (error: unknown): never => {
-        throwIfChanged(loaded);
+        throwIfChanged(loaded, options);
         throw error;
       };
       const rendered = await writePages(build, loaded).catch(blameChangedInput);

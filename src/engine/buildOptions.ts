@@ -71,10 +71,11 @@ export interface OpenBuild {
 }
 
 /** Throws a BuildError when an input file changed after it was checked. */
-export function throwIfChanged(loaded: Loaded): void {
+export function throwIfChanged(loaded: Loaded, { dryRun }: BuildOptions): void {
   const changed = loaded.changedFile();
   if (changed === undefined) return;
-  throw new BuildError(`${changed} changed while the build was reading it; the output is not finished`, [
-    'Build again when nothing writes to the input.',
-  ]);
+  throw new BuildError(
+    `${changed} changed while the build was reading it; ${dryRun ? 'nothing was written' : 'the output is not finished'}`,
+    ['Build again when nothing writes to the input.'],
+  );
 }

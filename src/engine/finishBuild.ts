@@ -71,7 +71,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
     const unsigned = await manifestOf(site, siteUrl, loaded, archive, etchings.now, state, store);
     const manifest = options.keys.length === 0 ? unsigned : signed(unsigned, loaded, options, log);
     const others = [...outdatedSearch, ...outdatedChanges, ...outdatedFiles(out, archive)];
-    throwIfChanged(loaded);
+    throwIfChanged(loaded, options);
     const ofStatistics = filesOfStatistics(manifest, (path) => readRegularFile(join(out, path)));
     // Pages come after the scripts and styles that they need.
     for (const [path, content] of [...siteAssets(), ...ofStatistics, ...ownFiles(manifest)]) {

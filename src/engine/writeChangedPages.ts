@@ -45,7 +45,7 @@ export async function writePages({ options, store, state, pool, progress }: Open
   let unchanged = 0;
   progress.watch('write', () => ({ done: unchanged + pool.records, all, what: 'records' }));
   for await (const batch of renderBatches(store, options.site, expected, options.limits, loaded.kept, pool.spare)) {
-    throwIfChanged(loaded);
+    throwIfChanged(loaded, options);
     const blocks = batch.blocks.filter(({ height, digest }) => {
       const row = known.get(height);
       return row?.digest !== digest || row.known_spent !== row.spent_digest;

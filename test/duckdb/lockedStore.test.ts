@@ -1,7 +1,8 @@
-/** Tests that a store for untrusted files can open no files except the given ones. */
+/** Tests that a store for untrusted files can open no files except the given ones, and how a store fails to open. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { expect, it, vi } from 'vitest';
 import { Store } from '../../src/duckdb/store.ts';
 import { rowsOf, temporaryFolder } from '../support/build.ts';
 
@@ -27,4 +28,17 @@ it('refuses all other files, the network, extensions and other settings', async 
   ])
     await expect(store.run(sql), sql).rejects.toThrow();
   store.close();
+});
+
+it('closes DuckDB if it cannot connect to it, and says so', async () => {
+  const connect = vi.spyOn(DuckDBInstance.prototype, 'connect').mockRejectedValue(new Error('Failed to connect'));
+  const close = vi.spyOn(DuckDBInstance.prototype, 'closeSync');
+  try {
+    const opening = Store.open({ memoryLimit: '300MB', threads: 1, scratch: temporaryFolder() });
+    await expect(opening).rejects.toMatchObject({ exitCode: 3, message: expect.stringContaining('DuckDB cannot start') });
+    expect(close).toHaveBeenCalledOnce();
+  } finally {
+    connect.mockRestore();
+    close.mockRestore();
+  }
 });

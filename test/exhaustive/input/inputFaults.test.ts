@@ -523,10 +523,17 @@ describe('a file that changes while it is read', () => {
       const work = temporaryFolder();
       writeFiles(work, { 'in/a.parquet': good });
       const log = when('loaded', () => change(join(work, 'in/a.parquet')));
-      const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], log });
-      expect([error.exitCode, error.message]).toEqual([3, expect.stringContaining('a.parquet changed while the build was reading it')]);
+      const options = { inputs: [join(work, 'in')], log };
+      const error = await failedBuild(join(work, 'out'), options);
+      expect([error.exitCode, error.message]).toEqual([
+        3,
+        expect.stringContaining('a.parquet changed while the build was reading it; the output is not finished'),
+      ]);
       expect(existsSync(join(work, 'out/runes/v1/manifest.json'))).toBe(false);
       expect(existsSync(join(work, 'out/runes/v1/transactions'))).toBe(false);
+      writeFileSync(join(work, 'in/a.parquet'), good);
+      const dry = await failedBuild(join(work, 'other'), { ...options, dryRun: true });
+      expect(dry.message).toContain('a.parquet changed while the build was reading it; nothing was written');
     }
   });
 });
