@@ -37,7 +37,7 @@ type Row = readonly [left: string, about: string];
 
 const rowOf = ({ name, value, about, repeatable, byDefault }: Flag): Row => [
   `--${name}${value === undefined ? '' : ` ${value}`}`,
-  `${about}${repeatable === true ? ' Repeatable.' : ''}${byDefault === undefined ? '' : ` (default:${GLUE}${byDefault})`}`,
+  `${about}${repeatable === true ? ' Repeatable.' : ''}${byDefault === undefined ? '' : ` (default:${GLUE}${byDefault === '' ? 'none' : byDefault})`}`,
 ];
 
 const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + rows.reduce((most, [left]) => Math.max(most, left.length), 0);

@@ -214,7 +214,9 @@ async function recogniseParquet(member: Member, store: Store): Promise<Recognise
     return { ...member, form: recogniseTable(file, columns), format: 'parquet', columns };
   } catch (error) {
     if (error instanceof ParquetError || isAboutFile(error))
-      throw new InputError(`${file.name} is broken Parquet: ${duckdbMessage(error)}`);
+      throw new InputError(`${file.name} is broken Parquet: ${duckdbMessage(error)}`, [
+        'The file is damaged or cut off; fetch or write it again.',
+      ]);
     throw codeOf(error) === undefined ? error : unreadable(file.name, error);
   }
 }

@@ -46,11 +46,11 @@ export const PULL_COMMAND: Command = {
     HELP,
   ],
   examples: [
-    { args: '--from https://host', about: 'Pull the rows of another mirror.' },
-    { args: '--from core:http://127.0.0.1:8332 --follow', about: 'Follow a Bitcoin Core node, and build after each new block.' },
-    { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
+    { args: '--from https://host', about: 'Pulls the rows of another mirror.' },
+    { args: '--from core:http://127.0.0.1:8332 --follow', about: 'Follows a Bitcoin Core node, and builds after each new block.' },
+    { args: '--from https://host --blocks -2016..', about: 'Keeps only the last 2,016 blocks.' },
   ],
-  positionals: { name: 'arguments for the build', least: 0 },
+  positionals: { name: '[-- arguments for the build]', least: 0 },
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 

@@ -19,10 +19,10 @@ export const VERIFY_COMMAND: Command = {
     HELP,
   ],
   examples: [
-    { args: '', about: 'Verify dist/.' },
-    { args: '--against https://host', about: 'Also list the blocks that differ from those of another mirror.' },
-    { args: '--against https://one --against https://two', about: 'Say in which blocks two mirrors differ.' },
-    { args: '--dir site --log json', about: 'Verify site/, and report as JSON lines.' },
+    { args: '', about: 'Verifies dist/.' },
+    { args: '--against https://host', about: 'Also lists the blocks that differ from those of another mirror.' },
+    { args: '--against https://one --against https://two', about: 'Says in which blocks two mirrors differ.' },
+    { args: '--dir site --log json', about: 'Verifies site/, and reports as JSON lines.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
 };

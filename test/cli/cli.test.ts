@@ -266,7 +266,7 @@ describe('help and documents', () => {
     const spelled = (flag: Flag) => `--${flag.name}${flag.value === undefined ? '' : ` ${flag.value}`}`;
     for (const flag of command.flags) {
       expect(stdout).toContain(`\n  ${spelled(flag)} `);
-      if (flag.byDefault !== undefined) expect(stdout.replace(/\s+/g, ' ')).toContain(`(default: ${flag.byDefault})`);
+      if (flag.byDefault !== undefined) expect(stdout.replace(/\s+/g, ' ')).toContain(`(default: ${flag.byDefault || 'none'})`);
     }
     for (const exit of command.exits) expect(stdout.replace(/\s+/g, ' ')).toContain(` ${EXIT[exit]} ${EXIT_MEANINGS[exit]}`);
   });

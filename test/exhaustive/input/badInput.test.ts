@@ -407,5 +407,7 @@ describe('a file that', () => {
       [made('number'), ' has a column file_row_number, whose name is reserved'],
     ] as const)
       expect((await refusal({ 'a.parquet': bytes })).message).toBe(`in/a.parquet${message}`);
+    const cut = await refusal({ 'a.parquet': made('whole').subarray(0, -4) });
+    expect(cut.details).toEqual(['The file is damaged or cut off; fetch or write it again.']);
   });
 });
