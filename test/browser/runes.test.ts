@@ -674,9 +674,10 @@ it.each([
   // Its supply is the largest amount: 39 digits.
   '?rune=SYNTHETICALPHA',
   '?rune=2000001:15&list=holders',
+  '?runes',
   `?address=${OWNER}&list=outputs`,
   `?address=${OWNER}&list=activity`,
-])('%s shows at least four characters and an ellipsis of an id that it cuts, in a window of any width', async (search) => {
+])('%s cuts no id below four characters and an ellipsis at any width, and no table at that of a tablet', async (search) => {
   const { page } = await openAt(search, mirrorOf('outputs'));
   for (const width of [360, 390, 660, 820, 1024, 1440]) {
     await page.setViewportSize({ width, height: 900 });
@@ -687,6 +688,8 @@ it.each([
     );
     expect([width, Math.min(5, ...shown)]).toEqual([width, 5]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+    const hidden = await page.$$eval('.wide', (all) => Math.max(0, ...all.map((one) => one.scrollWidth - one.clientWidth)));
+    if (width === 820) expect(hidden).toBe(0);
   }
 });
 

@@ -37,7 +37,7 @@ export function runesPage(view: View, source: Source): Promise<Page> {
 
 type Listed = Etching & { readonly mint: Mint | undefined };
 
-const RUNE: Column<Rune> = { name: 'Rune', width: '34%', cell: nameCell, order: byName };
+const RUNE: Column<Rune> = { name: 'Rune', width: '32%', cell: nameCell, order: byName };
 const MINT: Column<Listed> = {
   name: 'Mint',
   cell: ({ mint }) =>

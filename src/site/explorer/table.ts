@@ -34,7 +34,7 @@ export const RUNE_AMOUNT: readonly Column<RuneAmount>[] = [
 
 const RUNE: Column<Row> = {
   name: 'Rune',
-  width: 'clamp(13rem, 20vw, 17rem)',
+  width: 'clamp(9rem, 20vw, 17rem)',
   cell: ({ record: { rune } }) => (rune === undefined ? [] : nameCell(rune)),
 };
 
@@ -46,7 +46,7 @@ export function activityTable(list: ListWindow, of: Kind): HTMLElement {
     // A rune's list does not repeat the rune.
     ...(of === 'rune' ? [] : [RUNE]),
     { name: 'Amount', amount: ({ record }: Row) => record.amount, ...(isAddress ? { sign: signOf } : {}) },
-    isAddress ? { name: 'From or to', least: '11rem', cell: otherSideOf } : { name: 'From and to', least: '18rem', cell: addressesOf },
+    isAddress ? { name: 'From or to', least: '10rem', cell: otherSideOf } : { name: 'From and to', least: '10rem', cell: addressesOf },
     { name: 'Output', width: '4.5rem', cell: ({ location }: Row) => outputOf(location) },
   ];
   const headOf = of === 'transaction' ? undefined : (row: Row) => transactionRow(row, of === 'block', columns.length);
