@@ -255,7 +255,7 @@ describe('the page of a rune', () => {
   it('shows the activity of the rune', async () => {
     const { page } = await openAt('?rune=840000:3&limit=60');
     const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
-    expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
+    expect(await page.textContent('.range')).toBe(`1–60 of ${total} records`);
     const shown = await page.$$eval('.activity tbody tr:not(.transaction)', (all) =>
       all.map((row) => [
         row.querySelector('.operation')?.textContent,

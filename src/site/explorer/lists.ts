@@ -131,7 +131,7 @@ export function listNodes(view: View, list: List, shown: Shown | undefined, mirr
   if (fetch === undefined || shown === undefined) return [noteOf(missing)];
   const { total } = shown;
   // A row of activity may stand for several records.
-  const range = `${rangeOf(shown)}${csv === 'activity' ? ' records' : ''}`;
+  const range = `${rangeOf(shown)}${csv?.endsWith('activity') ? ' records' : ''}`;
   const read = () => mirror.all(({ offset = 0, limit }) => fetch({ offset, limit })) as AsyncIterable<object>;
   return [
     ...(total === 0 ? [noteOf(empty)] : isUncounted ? [table(shown)] : pagesOf(view, shown, range, table)),
